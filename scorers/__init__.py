@@ -1,0 +1,34 @@
+"""Scores of Gaussian Bayesian networks, and the families they are made of.
+
+A new score is one small file like `scorers/bic.py`; anything callable on a `Block` will do, wherever it lives.
+"""
+
+from scorers.aic import AIC
+from scorers.base import Block, Scorer
+from scorers.bic import BIC
+from scorers.certify import certify
+from scorers.families import Families, score_table
+from scorers.mdl import MDL
+from scorers.network import network_score
+from scorers.rnml import RNML
+from scorers.rnml_centred import RNMLCentred
+from scorers.rnml_gamma import RNMLGamma
+from scorers.rnml_printed_c import RNMLPrintedC
+from scorers.rnml_stirling import RNMLStirling
+
+__all__ = [
+    "AIC",
+    "BIC",
+    "MDL",
+    "RNML",
+    "Block",
+    "Families",
+    "RNMLCentred",
+    "RNMLGamma",
+    "RNMLPrintedC",
+    "RNMLStirling",
+    "Scorer",
+    "certify",
+    "network_score",
+    "score_table",
+]
