@@ -1,0 +1,126 @@
+"""τ̂, R̂ and k of every family against one least-squares fit for each."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scorers import BIC, Families, score_table
+from scorers.families import BLOCK_BITS
+from tests.naive import fit
+
+
+def mixed(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
+    """Correlated columns with means of the order of their spread."""
+    return rng.normal(1, 1, (n, m)) @ rng.normal(size=(m, m)) + rng.normal(size=m)
+
+
+def assert_all_families(families: Families, data: np.ndarray, rtol: float, rtol_r: float) -> None:
+    for j in range(families.m):
+        block = families[j]
+        assert block.shape == (1 << (families.m - 1),)
+        for c in range(1 << (families.m - 1)):
+            parents = families.parents(j, c)
+            if len(parents) > families.max_parents:
+                assert np.isnan(block.ln_tau[c])
+                continue
+            tau, r = fit(data, j, parents)
+            assert block.k[c] == len(parents) + 1
+            assert block.tau[c] == pytest.approx(tau, rel=rtol)
+            assert block.r[c] == pytest.approx(r, rel=rtol_r)
+
+
+@pytest.mark.parametrize("m", range(2, 9))
+def test_tau_and_r_of_all_families(m: int) -> None:
+    data = mixed(np.random.default_rng(m), 40, m)
+    assert_all_families(Families.of(data), data, rtol=1e-10, rtol_r=1e-10)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(8, 60),
+    m=st.integers(2, 5),
+    exponents=st.lists(st.integers(-140, 140), min_size=5, max_size=5),
+    shifts=st.lists(st.floats(-10, 10), min_size=5, max_size=5),
+)
+def test_any_shape_scale_and_shift(seed: int, n: int, m: int, exponents: list[int], shifts: list[float]) -> None:
+    rng = np.random.default_rng(seed)
+    data = rng.normal(size=(n, m)) @ (np.eye(m) + 0.3 * rng.normal(size=(m, m))) + shifts[:m]
+    scale = 10.0 ** np.array(exponents[:m])
+    families = Families.of(data * scale)
+    for j in range(m):  # τ̂ and R̂ of the fit to the unscaled data, scaled: a fit to the scaled data would overflow
+        block = families[j]
+        for c in range(1 << (m - 1)):
+            tau, r = fit(data, j, families.parents(j, c))
+            assert block.ln_tau[c] == pytest.approx(np.log(tau) + 2 * np.log(scale[j]), abs=1e-9)
+            if abs(data[:, j].mean()) > 1e-3:
+                assert block.ln_r[c] == pytest.approx(np.log(r) + 2 * np.log(scale[j]), abs=1e-9)
+
+
+def test_means_a_million_times_the_spread() -> None:
+    rng = np.random.default_rng(0)
+    data = mixed(rng, 200, 5)
+    data = data + 1e6 * data.std(axis=0) * rng.choice([-1, 1], 5)
+    assert_all_families(Families.of(data), data, rtol=1e-6, rtol_r=1e-10)
+
+
+def test_a_dataframe_gives_the_same_numbers() -> None:
+    data = mixed(np.random.default_rng(1), 30, 4)
+    frame = pd.DataFrame(data, columns=list("abcd"))
+    np.testing.assert_array_equal(Families.of(frame).logdet, Families.of(data).logdet)
+
+
+def test_the_data_are_left_alone() -> None:
+    data = np.asfortranarray(mixed(np.random.default_rng(1), 30, 4))
+    before = data.copy()
+    Families.of(data)
+    np.testing.assert_array_equal(data, before)
+
+
+@pytest.mark.parametrize("m", [4, 13, 14, 15])
+def test_blocks_cover_every_family_once(m: int) -> None:
+    """Above m = 13 the table is made in several blocks; each row is the child's own block."""
+    families = Families.of(mixed(np.random.default_rng(m), 60, m))
+    blocks = list(families.blocks())
+    assert (len(blocks) == 1) == (m <= 13)
+    assert all(block.ln_tau.size <= 1 << BLOCK_BITS for _, block in blocks)
+    seen = np.full((m, 1 << (m - 1)), np.nan)
+    for masks, block in blocks:
+        seen[:, masks] = block.ln_tau
+        last = (m - 1, block.shape[1] - 1)
+        names = ", ".join(f"x{i}" for i in families.parents(m - 1, masks.start + last[1]))
+        assert block.label(last) == f"child x{m - 1}, parents [{names}]"
+    table = score_table(families, BIC())
+    for j in range(m):
+        np.testing.assert_array_equal(seen[j], families[j].ln_tau)
+        np.testing.assert_array_equal(table[j], BIC()(families[j]))
+
+
+def test_fewer_samples_than_nodes_with_a_parent_cap() -> None:
+    data = mixed(np.random.default_rng(3), 6, 8)
+    families = Families.of(data, max_parents=2)
+    assert_all_families(families, data, rtol=1e-9, rtol_r=1e-9)
+    table = score_table(families, BIC())
+    np.testing.assert_array_equal(np.isinf(table), np.broadcast_to(families[0].k > 3, table.shape))
+
+
+def test_collinearity_is_accurate_or_refused() -> None:
+    """A nearly duplicated column: τ̂ is good to 1e-6, or the data are refused; nothing in between."""
+    refused = []
+    for exponent in np.arange(0, 12, 0.5):
+        rng = np.random.default_rng(7)
+        data = mixed(rng, 100, 4)
+        data[:, 3] = data[:, 1] + 10**-exponent * rng.normal(size=100)
+        try:
+            families = Families.of(data)
+        except ValueError as error:
+            assert "columns x1, x3 are linearly dependent" in str(error)  # noqa: PT017
+            refused.append(True)
+        else:
+            assert_all_families(families, data, rtol=1e-6, rtol_r=1e-6)
+            refused.append(False)
+    assert refused == sorted(refused)
+    assert not refused[6]  # a thousandth of the spread is still data
+    assert refused[-1]
