@@ -29,7 +29,7 @@ def network_score(data: Data, adjacency: npt.ArrayLike, scorer: Scorer) -> float
     >>> from scorers import BIC, network_score
     >>> data = [[0.0, 1.0], [1.0, 3.0], [2.0, 4.0], [3.0, 8.0]]
     >>> round(network_score(data, [[0, 1], [0, 0]], BIC()), 6)
-    0.690352
+    0.928713
     """
     moments = Moments.of(data)
     edges = checked_adjacency(adjacency, moments.names)
