@@ -126,7 +126,7 @@ def code_lengths(scorer: Scorer, f: Block) -> Array:
     Returns
     -------
     Array
-        Code lengths in nats, of the block's shape or of `f.k`'s; +inf for families that were not asked for.
+        Code lengths in nats; +inf for families that were not asked for.
     """
     with np.errstate(all="ignore"):  # what is not finite is reported below, with its coordinates
         value = np.asarray(scorer(f))
@@ -135,15 +135,16 @@ def code_lengths(scorer: Scorer, f: Block) -> Array:
             f"The score {scorer!r} must return real numbers of shape {f.shape}, one for each family of the block. "
             f"Got {value.dtype} of shape {value.shape} instead."
         )
-    value = value.astype(np.float64, copy=False)
-    if np.isfinite(value).all():
+    value = np.broadcast_to(value.astype(np.float64, copy=False), f.shape)
+    finite = np.isfinite(value)
+    if finite.all():
         return value
     asked = ~np.isnan(f.ln_tau)
-    wrong = asked & ~np.isfinite(value)
+    wrong = asked & ~finite
     if wrong.any():
         where = tuple(np.argwhere(wrong)[0])
         raise ValueError(
-            f"The score {scorer!r} returned {np.broadcast_to(value, f.shape)[where]} for {f.label(where)} "
+            f"The score {scorer!r} returned {value[where]} for {f.label(where)} "
             f"(n = {f.n}, τ̂ = {f.tau[where]:.6g}). A score must be finite for every family it is asked for."
         )
     return np.where(asked, value, np.inf)

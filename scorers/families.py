@@ -15,11 +15,33 @@ import numba
 import numpy as np
 import psutil
 
-from scorers.base import Array, Block, Scorer, code_lengths
+from scorers.base import Array, Block, IntArray, Scorer, code_lengths
 from scorers.moments import Data, Moments
 
-# A block of the table has up to 2^BLOCK_BITS families.
+# A block of all children has up to 2^BLOCK_BITS families: it stays in the cache while a score works on it.
 BLOCK_BITS = 16
+
+
+def block_bits(m: int) -> int:
+    """The logarithm of the number of compressed masks in a block of all m children."""
+    return min(m - 1, BLOCK_BITS - m.bit_length())
+
+
+def expand(c: int, j: int) -> int:
+    """The mask whose compressed form, without bit j, is c.
+
+    Examples
+    --------
+    >>> bin(expand(0b101, 1))
+    '0b1001'
+    """
+    low = (1 << j) - 1
+    return (c & low) | (c & ~low) << 1
+
+
+def members(mask: int) -> tuple[int, ...]:
+    """The nodes of a mask, in order."""
+    return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
 
 
 @dataclass(frozen=True)
@@ -76,7 +98,7 @@ class Families:
         _pivots(moments.correlation, max_parents + 1, logdet)
         if n <= m:  # all columns together are always dependent; each set that is asked for must not be
             smallest = int(np.nanargmin(logdet))
-            moments.refuse_dependent([i for i in range(m) if smallest >> i & 1])
+            moments.refuse_dependent(members(smallest))
         np.log(logdet, out=logdet)
         _accumulate(logdet)
         return cls(moments, max_parents, logdet)
@@ -100,14 +122,13 @@ class Families:
         >>> families.parents(1, 0b101)
         (0, 3)
         """
-        others = [i for i in range(self.m) if i != j]
-        return tuple(node for bit, node in enumerate(others) if c >> bit & 1)
+        return members(expand(c, j))
 
     def __getitem__(self, j: int) -> Block:
         """All parent sets of child j."""
         if not 0 <= j < self.m:
             raise IndexError(f"child must be from 0 to m − 1 = {self.m - 1}. Got {j} instead.")
-        block = self._block(range(j, j + 1), 0, self.m - 1)
+        block = self.block(range(j, j + 1), 0, self.m - 1)
         return replace(
             block,
             ln_tau=block.ln_tau[0],
@@ -119,15 +140,17 @@ class Families:
     def blocks(self) -> Iterator[tuple[slice, Block]]:
         """All families, a few parent sets of all children at a time: their compressed masks, and their block.
 
-        Entry [j, i] of a block is child j with the i-th of those masks. Blocks are small enough to stay in the
-        cache while a score works on them; up to m = 13 there is only one, with all families.
+        Entry [j, i] of a block is child j with the i-th of those masks; up to m = 13 there is only one block.
         """
-        bits = min(self.m - 1, BLOCK_BITS - self.m.bit_length())
+        bits = block_bits(self.m)
         for start in range(0, 1 << (self.m - 1), 1 << bits):
-            yield slice(start, start + (1 << bits)), self._block(range(self.m), start, bits)
+            yield slice(start, start + (1 << bits)), self.block(range(self.m), start, bits)
 
-    def _block(self, children: range, start: int, bits: int) -> Block:
-        """The children's families with the 2^bits compressed masks from `start` on."""
+    def block(self, children: range, start: int, bits: int) -> Block:
+        """The families of consecutive children with the 2^bits compressed masks from `start` on.
+
+        Entry [i, c] is the i-th of the children with the parents `families.parents(children[i], start + c)`.
+        """
         ln_tau = np.empty((len(children), 1 << bits))
         _log_residuals(self.logdet, children.start, start, self.moments.ln_variance, ln_tau)
         rows = slice(children.start, children.stop)
@@ -139,6 +162,19 @@ class Families:
             ln_variance=self.moments.ln_variance[rows, None],
             offset=self.moments.offset[rows, None],
             label=partial(self._label, children.start, start),
+        )
+
+    def network(self, parents: IntArray) -> Block:
+        """The m families of a network, given as one parent mask (not compressed) for each child."""
+        child = 1 << np.arange(self.m)
+        return Block(
+            n=self.n,
+            m=self.m,
+            k=np.bitwise_count(parents).astype(np.int64) + 1,
+            ln_tau=self.logdet[parents | child] - self.logdet[parents] + self.moments.ln_variance,
+            ln_variance=self.moments.ln_variance,
+            offset=self.moments.offset,
+            label=lambda where: self.moments.family(where[0], members(int(parents[where[0]]))),
         )
 
     def _label(self, child: int, start: int, where: tuple[int, ...]) -> str:

@@ -62,14 +62,16 @@ def families_of(moments: Moments, edges: npt.NDArray[np.bool_]) -> Block:
     )
 
 
-def checked_adjacency(adjacency: npt.ArrayLike, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+def checked_adjacency(
+    adjacency: npt.ArrayLike, names: tuple[str, ...], what: str = "adjacency"
+) -> npt.NDArray[np.bool_]:
     """The adjacency as booleans, if it is that of a DAG on these nodes; an error that says why, if not."""
     given = np.asarray(adjacency)
     m = len(names)
     if given.shape != (m, m):
-        raise ValueError(f"adjacency must be {m} × {m} for data with m = {m} columns. Got shape {given.shape} instead.")
+        raise ValueError(f"{what} must be {m} × {m} for data with m = {m} columns. Got shape {given.shape} instead.")
     if not np.isin(given, (0, 1)).all():
-        raise ValueError("adjacency must hold only 0 and 1: adjacency[i, j] = 1 means i → j.")
+        raise ValueError(f"{what} must hold only 0 and 1: {what}[i, j] = 1 means i → j.")
     edges = given.astype(bool)
     left = edges.copy()  # edges among nodes that are not yet in order
     waiting = np.ones(m, dtype=bool)
@@ -77,7 +79,7 @@ def checked_adjacency(adjacency: npt.ArrayLike, names: tuple[str, ...]) -> npt.N
         waiting[ready] = False
         left[ready] = False
     if waiting.any():
-        raise ValueError(f"adjacency must be acyclic. Got the cycle {' → '.join(_cycle(left, names))} instead.")
+        raise ValueError(f"{what} must be acyclic. Got the cycle {' → '.join(_cycle(left, names))} instead.")
     return edges
 
 

@@ -1,6 +1,7 @@
 """Second implementations, slow and plain: one least-squares fit a family, formulas from the paper's notation."""
 
 from collections.abc import Callable, Sequence
+from itertools import combinations, product
 from math import lgamma, log
 
 import numpy as np
@@ -61,3 +62,45 @@ def random_dag(m: int, rng: np.random.Generator) -> Array:
     adjacency = np.zeros((m, m))
     adjacency[np.ix_(order, order)] = np.triu(rng.random((m, m)) < 0.5, k=1)
     return adjacency
+
+
+def is_acyclic(adjacency: Array) -> bool:
+    """No power of the adjacency has a trace."""
+    power = np.eye(len(adjacency))
+    for _ in adjacency:
+        power = power @ adjacency
+        if np.trace(power):
+            return False
+    return True
+
+
+def all_dags(m: int) -> list[Array]:
+    """Every acyclic one of all 2^(m(m−1)) digraphs."""
+    off = [(i, j) for i in range(m) for j in range(m) if i != j]
+    dags = []
+    for bits in product((0.0, 1.0), repeat=len(off)):
+        adjacency = np.zeros((m, m))
+        for (i, j), bit in zip(off, bits, strict=True):
+            adjacency[i, j] = bit
+        if is_acyclic(adjacency):
+            dags.append(adjacency)
+    return dags
+
+
+def shd(truth: Array, learned: Array) -> int:
+    """Pairs of nodes whose edge, its direction included, differs: a reversal counts 1."""
+    m = len(truth)
+    return sum((truth[i, j], truth[j, i]) != (learned[i, j], learned[j, i]) for i in range(m) for j in range(i + 1, m))
+
+
+def markov_class(adjacency: Array) -> tuple[frozenset[frozenset[int]], frozenset[tuple[frozenset[int], int]]]:
+    """Skeleton and v-structures, which are the same for equivalent DAGs and for no others (Verma & Pearl 1990)."""
+    m = len(adjacency)
+    skeleton = frozenset(frozenset((i, j)) for i in range(m) for j in range(m) if adjacency[i, j])
+    v_structures = frozenset(
+        (frozenset((i, k)), j)
+        for i, k in combinations(range(m), 2)
+        for j in range(m)
+        if adjacency[i, j] and adjacency[k, j] and frozenset((i, k)) not in skeleton
+    )
+    return skeleton, v_structures
