@@ -1,0 +1,191 @@
+"""The inner loops of the dynamic programme: arrays in, arrays out, nothing checked.
+
+`best[j, c]` belongs to child j and the compressed mask c (without bit j) of a set of candidate parents. `total[S]` is
+the best score of a network on the nodes S. All loops release the interpreter lock, so that threads can share them.
+"""
+
+from typing import Any
+
+import numba
+
+
+@numba.njit(inline="always")
+def _min(a: Any, b: Any) -> Any:
+    return a if a < b else b
+
+
+@numba.njit(inline="always")
+def _min_over_three_bits(x: Any, step: int) -> None:
+    """x[c] = min of x over c with any of the bits step, 2·step, 4·step left out."""
+    groups = x.reshape(-1, 8 * step)
+    for g in range(groups.shape[0]):
+        y = groups[g]
+        for i in range(step):
+            y0, y1, y2, y3 = y[i], y[i + step], y[i + 2 * step], y[i + 3 * step]
+            y4, y5, y6, y7 = y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step]
+            y1, y3, y5, y7 = _min(y0, y1), _min(y2, y3), _min(y4, y5), _min(y6, y7)
+            y2, y3, y6, y7 = _min(y0, y2), _min(y1, y3), _min(y4, y6), _min(y5, y7)
+            y4, y5, y6, y7 = _min(y0, y4), _min(y1, y5), _min(y2, y6), _min(y3, y7)
+            y[i + step], y[i + 2 * step], y[i + 3 * step] = y1, y2, y3
+            y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step] = y4, y5, y6, y7
+
+
+@numba.njit(cache=True, nogil=True)
+def _min_over_bits(x: Any, step: int) -> None:
+    """The in-place min-zeta transform over the bits from `step` to the top of x."""
+    while 8 * step <= x.shape[0]:
+        _min_over_three_bits(x, step)
+        step *= 8
+    while 2 * step <= x.shape[0]:
+        pairs = x.reshape(-1, 2, step)
+        for g in range(pairs.shape[0]):
+            for i in range(step):
+                pairs[g, 1, i] = _min(pairs[g, 0, i], pairs[g, 1, i])
+        step *= 2
+
+
+@numba.njit(cache=True, nogil=True)
+def place(scores: Any, low: Any, high: Any, join: bool, best: Any, first: int) -> None:
+    """Move a block of local scores to its place in `best`, from mask `first` on, with tie weights added.
+
+    low[j, c] and high[j] are the tie weights of a mask's bits within and above the block. With `join`, what is in
+    its place already stays where it is less.
+    """
+    for j in range(best.shape[0]):
+        x = best[j, first : first + scores.shape[1]]
+        if join:
+            for c in range(x.shape[0]):
+                x[c] = _min(scores[j, c] + (low[j, c] + high[j]), x[c])
+        else:
+            for c in range(x.shape[0]):
+                x[c] = scores[j, c] + (low[j, c] + high[j])
+
+
+@numba.njit(cache=True, nogil=True)
+def minimise_block(best: Any, first: int, size: int) -> None:
+    """The best parents within a block of candidate sets: the min-zeta transform over the block's own bits."""
+    for j in range(best.shape[0]):
+        x = best[j, first : first + size]
+        if x.shape[0] >= 512:  # constant strides make much faster code
+            _min_over_three_bits(x, 1)
+            _min_over_three_bits(x, 8)
+            _min_over_three_bits(x, 64)
+            _min_over_bits(x, 512)
+        else:
+            _min_over_bits(x, 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def minimise(x: Any, step: int) -> None:
+    """The best parents of all candidate sets of one child: the transform's bits from `step` on.
+
+    Bits within 2^16 entries are done while these are in the cache.
+    """
+    size = min(x.shape[0], 1 << 16)
+    blocks = x.reshape(-1, size)
+    for b in range(blocks.shape[0]):
+        _min_over_bits(blocks[b], step)
+    _min_over_bits(x, size)
+
+
+@numba.njit(inline="always")
+def _relax(total: Any, without: Any, best: Any) -> None:
+    """total[i] = min(total[i], without[i] + best[i])."""
+    for i in range(total.shape[0]):
+        total[i] = _min(without[i] + best[i], total[i])
+
+
+@numba.njit(inline="always")
+def _relax_eight(t: Any, b0: Any, b1: Any, b2: Any) -> None:
+    """The sets of nodes 0, 1, 2 on top of one set of higher nodes, in numeric order."""
+    t[1] = _min(t[0] + b0[0], t[1])
+    t[2] = _min(t[0] + b1[0], t[2])
+    t[3] = _min(_min(t[2] + b0[1], t[1] + b1[1]), t[3])
+    t[4] = _min(t[0] + b2[0], t[4])
+    t[5] = _min(_min(t[4] + b0[2], t[1] + b2[1]), t[5])
+    t[6] = _min(_min(t[4] + b1[2], t[2] + b2[2]), t[6])
+    t[7] = _min(_min(_min(t[6] + b0[3], t[5] + b1[3]), t[3] + b2[3]), t[7])
+
+
+@numba.njit(inline="always")
+def _compress(s: int, j: int) -> int:
+    """The mask s, in which bit j is zero, without bit j."""
+    low = (1 << j) - 1
+    return (s & low) | ((s >> 1) & ~low)
+
+
+@numba.njit(cache=True, nogil=True)
+def sinks(best: Any, total: Any, first: int, last: int) -> None:
+    """total[S] = min over j in S of total[S without j] + best[j, S without j], for the sets from first to last.
+
+    S without j is less than S, so numeric order finds all it needs. 32 sets that differ in nodes 0 to 4 are done
+    together: along each higher node all of them at once, and then among themselves.
+    """
+    m = best.shape[0]
+    if m < 5:
+        for s in range(max(first, 1), last):
+            for j in range(m):
+                if (s >> j) & 1:
+                    without = s ^ (1 << j)
+                    total[s] = _min(total[without] + best[j, _compress(without, j)], total[s])
+        return
+    for s in range(first, last, 32):
+        t = total[s : s + 32]
+        for j in range(5, m):
+            if (s >> j) & 1:
+                without = s ^ (1 << j)
+                c = _compress(without, j)
+                _relax(t, total[without : without + 32], best[j, c : c + 32])
+        c = s >> 1
+        _relax_eight(t[:8], best[0, c : c + 4], best[1, c : c + 4], best[2, c : c + 4])
+        _relax(t[8:16], t[:8], best[3, c : c + 8])
+        _relax_eight(t[8:16], best[0, c + 4 : c + 8], best[1, c + 4 : c + 8], best[2, c + 4 : c + 8])
+        _relax(t[16:], t[:16], best[4, c : c + 16])
+        _relax_eight(t[16:24], best[0, c + 8 : c + 12], best[1, c + 8 : c + 12], best[2, c + 8 : c + 12])
+        _relax(t[24:], t[16:24], best[3, c + 8 : c + 16])
+        _relax_eight(t[24:], best[0, c + 12 : c + 16], best[1, c + 12 : c + 16], best[2, c + 12 : c + 16])
+
+
+@numba.njit(cache=True, nogil=True)
+def relax_high(total: Any, without: Any, best: Any, j: int, sink: Any) -> None:
+    """total[i] = min(total[i], without[i] + best[i]), and j as the sink where that is less."""
+    for i in range(total.shape[0]):
+        x = without[i] + best[i]
+        if x < total[i]:
+            total[i] = x
+            sink[i] = j
+
+
+@numba.njit(cache=True, nogil=True)
+def record_sinks(best: Any, total: Any, first: int, last: int, sink: Any) -> None:
+    """sink[S] = a child of `best` whose sum is total[S], where there is one."""
+    for s in range(first, last):
+        for j in range(best.shape[0]):
+            if (s >> j) & 1:
+                without = s ^ (1 << j)
+                if total[without] + best[j, _compress(without, j)] == total[s]:
+                    sink[s] = j
+                    break
+
+
+@numba.njit(cache=True, nogil=True)
+def backtrack(best: Any, total: Any, parents: Any) -> None:
+    """parents[j] = the parents of child j in the best network, as a mask.
+
+    No choice was recorded: an equal sum shows the sink of a set, and a candidate can be left out of the parents as
+    long as the best score stays the same.
+    """
+    m = best.shape[0]
+    s = (1 << m) - 1
+    while s:
+        j = 0
+        while (s >> j) & 1 == 0 or total[s ^ (1 << j)] + best[j, _compress(s ^ (1 << j), j)] != total[s]:
+            j += 1
+        s ^= 1 << j
+        c = _compress(s, j)
+        score = best[j, c]
+        for b in range(m - 1):
+            if (c >> b) & 1 and best[j, c ^ (1 << b)] == score:
+                c ^= 1 << b
+        low = (1 << j) - 1
+        parents[j] = (c & low) | ((c & ~low) << 1)

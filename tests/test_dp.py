@@ -1,0 +1,209 @@
+"""The dynamic programme against enumeration, other packages, and itself in other arrangements."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+
+from scorers import AIC, BIC, MDL, RNML, Block, Families, RNMLCentred, Scorer, network_score, score_table
+from search import dp, learn, tie_band
+from search.dags import adjacency_of, all_dags
+from search.exhaustive import dag_scores
+from search.ties import TOLERANCE, Ties, shd_of_weights
+from tests import naive
+from tests.naive import SCORERS
+
+GOLDEN = Path(__file__).parent / "golden"
+RULES: tuple[Ties, ...] = ("random", "optimistic", "pessimistic", "first")
+
+
+def sample(rng: np.random.Generator, n: int, m: int, edges: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    """A random DAG and data from it."""
+    truth = np.triu(rng.random((m, m)) < edges, k=1) * 1.0
+    data = np.zeros((n, m))
+    for j in range(m):
+        data[:, j] = data @ (truth[:, j] * rng.uniform(0.2, 1, m)) + rng.normal(0, rng.uniform(0.4, 1), n)
+    p = rng.permutation(m)
+    return truth[np.ix_(p, p)], data[:, p] + rng.uniform(0.3, 1.5, m)
+
+
+def test_the_optimum_is_that_of_enumeration() -> None:
+    """Every score, 200 data sets with m = 3, 4, 5, without and with a parent cap."""
+    rng = np.random.default_rng(0)
+    for trial in range(200):
+        m = 3 + trial % 3
+        truth, data = sample(rng, int(rng.integers(12, 200)), m)
+        for cap in (None, int(rng.integers(0, m))):
+            families = Families.of(data, max_parents=cap)
+            for scorer in SCORERS:
+                scores = dag_scores(score_table(families, scorer))
+                ties = RULES[int(rng.integers(len(RULES)))]
+                network = learn(families, scorer, ties=ties, truth=truth, rng=rng)
+                assert network.score == pytest.approx(scores.min(), abs=1e-9)
+                assert network.score == pytest.approx(network_score(data, network.adjacency, scorer), abs=1e-9)
+                assert network.adjacency.sum(axis=0).max() <= families.max_parents
+
+
+@pytest.mark.parametrize("scorer", [BIC(), RNML()], ids=repr)
+@pytest.mark.parametrize("m", [3, 4, 5])
+def test_the_tie_band_is_that_of_all_optimal_dags(scorer: Scorer, m: int) -> None:
+    rng = np.random.default_rng(m)
+    widths = []
+    for _ in range(30):
+        truth, data = sample(rng, 100, m)
+        scores = dag_scores(score_table(Families.of(data), scorer))
+        optimal = all_dags(m)[scores < scores.min() + 1e-9]
+        distances = [naive.shd(truth, adjacency_of(row).astype(float)) for row in optimal]
+        best, random, worst = tie_band(data, scorer, truth, rng=rng)
+        assert (best, worst) == (min(distances), max(distances))
+        assert random in distances
+        widths.append(worst - best)
+    assert (max(widths) > 0) == (scorer == BIC())
+
+
+def test_tie_rules_change_no_optimum_that_is_not_tied() -> None:
+    """Scores that differ by a hundred times what all tie weights together can add: the rule has no say."""
+
+    def nearly_equivalent(f: Block) -> np.ndarray:
+        gap = 100 * f.m**2 * TOLERANCE * f.n
+        return BIC()(f) + gap * f.tau
+
+    rng = np.random.default_rng(1)
+    torn = 0
+    for _ in range(200):
+        truth, data = sample(rng, 200, 5)
+        scores = dag_scores(score_table(Families.of(data), nearly_equivalent))
+        best, second = np.sort(scores)[:2]
+        size = np.abs(score_table(Families.of(data), nearly_equivalent)[:, 0]).sum()
+        if second - best < 10 * 25 * TOLERANCE * size:
+            continue
+        torn += second - best < 1e-6
+        for ties in RULES:
+            network = learn(data, nearly_equivalent, ties=ties, truth=truth, rng=rng)
+            np.testing.assert_array_equal(network.adjacency, adjacency_of(all_dags(5)[scores.argmin()]))
+    assert torn > 20  # the gaps were small
+
+
+def test_random_ties_prefer_no_label() -> None:
+    """Two dependent nodes: each direction half of the time; a fixed seed gives one of them for ever."""
+    _, data = sample(np.random.default_rng(2), 100, 2, edges=1)
+    forward = sum(learn(data, BIC(), rng=seed).adjacency[0, 1] for seed in range(400))
+    assert abs(forward - 200) < 4 * 10
+    assert len({learn(data, BIC(), rng=5).adjacency.tobytes() for _ in range(5)}) == 1
+
+
+@pytest.mark.parametrize("scorer", [AIC(), BIC(), MDL()], ids=repr)
+def test_equivalent_scores_give_one_class_whatever_the_ties(scorer: Scorer) -> None:
+    rng = np.random.default_rng(4)
+    for m in (6, 9):
+        truth, data = sample(rng, 150, m)
+        found = [learn(data, scorer, ties=ties, truth=truth, rng=rng).adjacency for ties in RULES * 2]
+        assert len({naive.markov_class(each.astype(float)) for each in found}) == 1
+
+
+@pytest.mark.parametrize("scorer", SCORERS, ids=repr)
+def test_permuted_labels_permute_the_result(scorer: Scorer) -> None:
+    rng = np.random.default_rng(6)
+    for m in (4, 7, 10):
+        _, data = sample(rng, 120, m)
+        p = rng.permutation(m)
+        one, two = learn(data, scorer, rng=rng), learn(data[:, p], scorer, rng=rng)
+        assert two.score == pytest.approx(one.score, abs=1e-9)
+        back = np.empty_like(two.adjacency)
+        back[np.ix_(p, p)] = two.adjacency
+        if scorer in (AIC(), BIC(), MDL()):
+            assert naive.markov_class(back.astype(float)) == naive.markov_class(one.adjacency.astype(float))
+        elif scorer != RNMLCentred():  # which ties on the two directions of an edge between two roots
+            np.testing.assert_array_equal(back, one.adjacency)
+
+
+@pytest.mark.parametrize("name", ["a", "c", "e", "g"])
+def test_pcalg_finds_the_same_class(name: str) -> None:
+    """`pcalg::simy` under the Gaussian BIC, m = 4, 8, 12, 15."""
+    data = pd.read_csv(GOLDEN / f"{name}.csv")
+    theirs = np.loadtxt(GOLDEN / f"{name}.simy.csv", delimiter=",")
+    ours = learn(data, BIC(), rng=0)
+    assert ours.score == pytest.approx(network_score(data, theirs, BIC()), abs=1e-8)
+    assert naive.markov_class(ours.adjacency.astype(float)) == naive.markov_class(theirs)
+
+
+@pytest.mark.parametrize("m", [3, 5, 8])
+@pytest.mark.filterwarnings("default")  # the peer's own
+def test_causal_learn_finds_the_same_class(m: int) -> None:
+    """Its exact search fits without an intercept, so the data are centred."""
+    exact = pytest.importorskip(
+        "causallearn.search.ScoreBased.ExactSearch", reason="the extra `peers` is not installed"
+    )
+    _, data = sample(np.random.default_rng(m), 200, m)
+    data -= data.mean(axis=0)
+    theirs, _ = exact.bic_exact_search(data, search_method="dp")
+    ours = learn(data, BIC(), rng=0)
+    assert ours.score == pytest.approx(network_score(data, theirs, BIC()), abs=1e-8)
+    assert naive.markov_class(ours.adjacency.astype(float)) == naive.markov_class(theirs)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_chunks_find_what_the_whole_table_finds(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """What serves above m = 25, on few nodes: 4 high ones, and blocks so small that there are many."""
+    rng = np.random.default_rng(9)
+    for m, cap in ((9, None), (10, 3)):
+        truth, data = sample(rng, 100, m)
+        for scorer in (BIC(), RNML()):
+            options = {"max_parents": cap, "ties": "optimistic", "truth": truth, "threads": threads}
+            whole = learn(data, scorer, **options)  # type: ignore[arg-type]
+            with monkeypatch.context() as patch:
+                for name, value in {"WHOLE": 6, "LOW": m - 4, "SINK_BITS": 5, "CHILD_BITS": 4}.items():
+                    patch.setattr(dp, name, value)
+                patch.setattr("scorers.families.BLOCK_BITS", 7)
+                chunked = learn(data, scorer, **options)  # type: ignore[arg-type]
+            assert chunked.score == whole.score
+            assert shd_of_weights(truth, chunked.adjacency) == shd_of_weights(truth, whole.adjacency)
+
+
+def test_threads_and_blocks_change_nothing() -> None:
+    _, data = sample(np.random.default_rng(10), 100, 17)
+    one, two = learn(data, BIC(), rng=1, threads=1), learn(data, BIC(), rng=1, threads=2)
+    np.testing.assert_array_equal(one.adjacency, two.adjacency)
+    assert one.score == two.score
+
+
+def test_any_scorer_that_follows_the_protocol() -> None:
+    class SlowFloat32:
+        def __call__(self, f: Block) -> np.ndarray:
+            time.sleep(0.01)
+            return BIC()(f).astype(np.float32)
+
+    _, data = sample(np.random.default_rng(11), 100, 6)
+    assert learn(data, SlowFloat32(), rng=0).score == pytest.approx(learn(data, BIC(), rng=0).score, rel=1e-6)
+    edges = learn(data, lambda f: -1.0 * f.k, ties="first").adjacency.sum()
+    assert edges == 15  # the more parents the better: a complete DAG
+
+
+@pytest.mark.parametrize("m", [8, 16])
+def test_progress_goes_from_zero_to_one(m: int) -> None:
+    seen: list[float] = []
+    learn(sample(np.random.default_rng(12), 50, m)[1], BIC(), rng=0, progress=seen.append)
+    assert seen == sorted(seen)
+    assert seen[0] >= 0
+    assert seen[-1] == 1
+
+
+def test_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, data = sample(np.random.default_rng(13), 50, 4)
+    with pytest.raises(ValueError, match=r"ties must be one of random, optimistic, pessimistic, first. Got 'none'"):
+        learn(data, BIC(), ties="none")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="needs the truth"):
+        learn(data, BIC(), ties="optimistic")
+    with pytest.raises(ValueError, match="truth must be 4 × 4"):
+        learn(data, BIC(), ties="optimistic", truth=np.zeros((3, 3)))
+    with pytest.raises(ValueError, match=r"made for max_parents = 3. Got max_parents = 1"):
+        learn(Families.of(data), BIC(), max_parents=1)
+    with pytest.raises(MemoryError, match=r"m = 40 nodes needs 17,409.8 GiB, and .* GiB are free"):
+        learn(np.ones((50, 40)), BIC())
+    free = psutil.virtual_memory()._replace(available=2**28)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
+    with pytest.raises(MemoryError, match="m = 20"):
+        learn(np.ones((50, 20)), BIC())
