@@ -122,7 +122,7 @@ class Families:
         >>> families.parents(1, 0b101)
         (0, 3)
         """
-        return members(expand(c, j))
+        return members(expand(int(c), int(j)))
 
     def __getitem__(self, j: int) -> Block:
         """All parent sets of child j."""
