@@ -1,48 +1,168 @@
-"""Speed of the kernels: `python -m benchmark.perf`.
+"""Speed of the kernels: `python -m benchmark.perf [families] [search] [large]`.
 
-Machines differ and are shared, so what counts are the ratios, each taken within one run: to `np.log` over an array
-of the table's size, and of each m to the one before.
+Machines differ and are shared, so what counts are ratios, each taken within one run: to `np.log` over an array of a
+score table's size, to a pass over the memory that must be touched, to another package, and of each m to the one
+before. `families` and `search` take a minute each; `large` finds the best of 25 nodes (4 GB).
 """
 
+import resource
+import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from importlib.util import find_spec
+from multiprocessing import get_context
 
 import numpy as np
 
 from scorers import BIC, RNML, Families, Scorer, score_table
+from scorers.base import Array
+from scorers.families import block_bits
+from search import all_dags, kernels, learn, rank
 
 
-def seconds(task: Callable[[], object], least: float = 0.3) -> float:
-    """Median time of a task, warm: repeated for `least` seconds and five times at least."""
+def seconds(task: Callable[[], object], least: float = 0.3, times: int = 5) -> float:
+    """Median time of a task, warm: repeated for `least` seconds and `times` times at least."""
     task()
-    times: list[float] = []
-    while sum(times) < least or len(times) < 5:
+    took: list[float] = []
+    while sum(took) < least or len(took) < times:
         start = time.perf_counter()
         task()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
+        took.append(time.perf_counter() - start)
+    return float(np.median(took))
 
 
-def families(m: int, scorer: Scorer) -> tuple[float, float]:
-    """Seconds for the families of m nodes and the table of one score, and for `np.log` over such a table."""
+def sample(m: int, n: int = 500) -> Array:
+    """Data from a sparse random network."""
     rng = np.random.default_rng(m)
-    data = rng.normal(1, 1, (500, m)) @ rng.normal(size=(m, m))
-    table = np.empty((m, 1 << (m - 1)))
-    positive = rng.uniform(0.1, 1, table.shape)
-    took = seconds(lambda: score_table(Families.of(data), scorer, out=table))
-    return took, seconds(lambda: np.log(positive, out=table))
+    return rng.normal(1, 1, (n, m)) @ (np.eye(m) + 0.3 * np.triu(rng.normal(size=(m, m)), k=1))
 
 
-def print_families() -> None:
+def log_of_table(m: int) -> float:
+    """Seconds for `np.log` over an array of the size of a score table."""
+    positive = np.random.default_rng(m).uniform(0.1, 1, (m, 1 << (m - 1)))
+    out = np.empty_like(positive)
+    return seconds(lambda: np.log(positive, out=out))
+
+
+def families() -> None:
     """Families and one table against `np.log`, and how they grow with m."""
-    print("families and the table of one score, n = 500, one thread; growth is the ratio to m − 1")
+    print("Families and the table of one score, n = 500, one thread; growth is the ratio to m − 1.")
+
+    def table(m: int, scorer: Scorer) -> float:
+        data, out = sample(m), np.empty((m, 1 << (m - 1)))
+        return seconds(lambda: score_table(Families.of(data), scorer, out=out))
+
     for scorer in (BIC(), RNML()):
         before = float("nan")
         for m in range(15, 21):
-            took, log = families(m, scorer)
-            print(f"m = {m}  {scorer!r:7} {took * 1e3:7.2f} ms  {took / log:5.2f} × np.log  growth {took / before:.2f}")
+            took = table(m, scorer)
+            ratio = took / log_of_table(m)
+            print(f"  m = {m}  {scorer!r:7} {took * 1e3:7.2f} ms  {ratio:5.2f} × np.log  growth {took / before:.2f}")
             before = took
 
 
+def search() -> None:
+    """The best network: time by m and threads, against np.log, memory traffic and causal-learn."""
+    data = sample(5)
+    ranked = Families.of(data)
+    truth = np.triu(np.ones((5, 5)), k=1)
+    took = seconds(lambda: rank(ranked, BIC(), truth))
+    print(f"All {len(all_dags(5)):,} DAGs on 5 nodes ranked, after the families: {took * 1e3:.2f} ms")
+
+    print("The best network under BIC, n = 500, families included; growth is the mean ratio for one node more.")
+    before: tuple[int, float] | None = None
+    for m in (10, 12, 15, 18, 20, 22):
+        one, two = (_learn_seconds(m, threads) for threads in (1, 2))
+        growth = (one / before[1]) ** (1 / (m - before[0])) if before else float("nan")
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            peak = pool.submit(_peak_memory, m).result()
+        print(
+            f"  m = {m}  1 thread {one * 1e3:8.2f} ms  2 threads {two * 1e3:8.2f} ms  growth {growth:4.2f}  "
+            f"peak {peak:5.2f} GB"
+        )
+        before = m, one
+
+    m = 15
+    log, whole, part = log_of_table(m), _learn_seconds(m, 1), _programme_seconds(m)
+    print(f"m = {m}, one thread: {whole / log:.1f} × np.log over its table, the programme alone {part / log:.1f} ×")
+    m = 22
+    parents, stream = _best_parents_seconds(m), _stream_seconds(m)
+    print(f"m = {m}, best parents: {parents * 1e3:.0f} ms, {parents / stream:.1f} × one pass over their bytes")
+    if find_spec("causallearn") is None:
+        print("causal-learn is not installed (extra `peers`): not compared.")
+        return
+    from causallearn.search.ScoreBased.ExactSearch import bic_exact_search
+
+    for m in (10, 12):
+        data = sample(m)
+        centred = data - data.mean(axis=0)
+        start = time.perf_counter()
+        bic_exact_search(centred, search_method="dp")
+        theirs = time.perf_counter() - start
+        ours = seconds(lambda: learn(centred, BIC(), rng=0))  # noqa: B023 (called at once)
+        print(f"m = {m}: causal-learn {theirs:.2f} s, ratio {theirs / ours:,.0f}")
+
+
+def large() -> None:
+    """The best of 25 nodes, with progress."""
+    data = sample(25)
+    learn(data[:, :18], BIC(), rng=0)  # compiles
+    start = time.perf_counter()
+    network = learn(data, BIC(), rng=0, progress=lambda share: print(f"  {share:4.0%}", flush=True))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"m = 25: score {network.score:.6f} in {time.perf_counter() - start:.1f} s cold, peak {peak:.1f} GB")
+
+
+def _learn_seconds(m: int, threads: int) -> float:
+    data = sample(m)
+    return seconds(lambda: learn(data, BIC(), rng=0, threads=threads), times=3)
+
+
+def _programme_seconds(m: int) -> float:
+    """The dynamic programme alone: best parents, sinks, backtracking."""
+    table = score_table(Families.of(sample(m)), BIC())
+    best, total, parents = np.empty_like(table), np.empty(1 << m), np.empty(m, dtype=np.int64)
+
+    def programme() -> None:
+        best[:] = table
+        _best_parents(best)
+        total.fill(np.inf)
+        total[0] = 0.0
+        kernels.sinks(best, total, 0, 1 << m)
+        kernels.backtrack(best, total, parents)
+
+    return seconds(programme)
+
+
+def _best_parents(best: Array) -> None:
+    m, size = best.shape[0], 1 << block_bits(best.shape[0])
+    for first in range(0, best.shape[1], size):
+        kernels.minimise_block(best, first, size)
+    for j in range(m):
+        kernels.minimise(best[j], size)
+
+
+def _best_parents_seconds(m: int) -> float:
+    best = score_table(Families.of(sample(m)), BIC())
+    return seconds(lambda: _best_parents(best), times=3)
+
+
+def _stream_seconds(m: int) -> float:
+    """One pass that reads and writes the table of m nodes."""
+    table = np.zeros(m << (m - 1))
+    return seconds(lambda: np.add(table, 1.0, out=table), times=3)
+
+
+def _peak_memory(m: int) -> float:
+    """GB of a process that does nothing but find the best of m nodes."""
+    learn(sample(m), BIC(), rng=0)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 if __name__ == "__main__":
-    print_families()
+    sections = {"families": families, "search": search, "large": large}
+    for name in sys.argv[1:] or ["families", "search"]:
+        if name not in sections:
+            sys.exit(f"The sections are {', '.join(sections)}. Got {name!r} instead.")
+        sections[name]()

@@ -1,6 +1,7 @@
 """Scores of Gaussian Bayesian networks, and the families they are made of.
 
 A new score is one small file like `scorers/bic.py`; anything callable on a `Block` will do, wherever it lives.
+Equation numbers are the labels in the paper's source: eq. (32) is the RNML code length, eq. (33) its Stirling form.
 """
 
 from scorers.aic import AIC

@@ -17,8 +17,6 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# A mean of less than a millionth of the standard deviation is what centring leaves behind, not a mean.
-CENTRED = 1e-6
 # The share of a variance that is explained is known to a few units of rounding; below this it is noise.
 EXPLAINED = 1e-14
 
@@ -42,6 +40,8 @@ class Block:
         ln of the child's variance (ddof 0), which is ln τ̂ of the family without parents.
     offset : Array
         The child's mean divided by its standard deviation.
+    centred : array of bool
+        Whether that mean is only what centring left behind.
     label : callable
         The words for the family at an index, "child x3, parents [x0, x2]", for error messages.
     """
@@ -52,6 +52,7 @@ class Block:
     ln_tau: Array
     ln_variance: Array
     offset: Array
+    centred: npt.NDArray[np.bool_]
     label: Callable[[tuple[int, ...]], str]
 
     @property
@@ -77,22 +78,22 @@ class Block:
     @cached_property
     def ln_r(self) -> Array:
         """ln R̂. Refused where R̂ is rounding noise: a child without parents on centred data."""
-        centred = (self.k == 1) & (np.abs(self.offset) < CENTRED)
-        if centred.any():
-            where = np.argwhere(np.broadcast_to(centred, self.shape))[0]
+        share = self.offset**2 + self.explained
+        noise = ((self.k == 1) & self.centred) | (share < EXPLAINED)
+        if noise.any():
             raise ValueError(
-                f"{self.label(tuple(where))}: the data are centred, so R̂ of a child without parents (its squared "
+                f"{self.label(_first(noise))}: the data are centred, so R̂ of a child without parents (its squared "
                 "mean) is rounding noise and ln R̂ has no meaning. Give the data on their original origin, or use "
                 "a score that does not see the mean: RNMLCentred in place of RNML."
             )
-        return self.ln_variance + np.log(self.offset**2 + self.explained)
+        return self.ln_variance + np.log(share)
 
     @cached_property
     def ln_r_centred(self) -> Array:
         """ln(variance − τ̂), R̂ without the mean; NaN for a child without parents, where it is ln 0."""
         noise = (self.k > 1) & (self.explained < EXPLAINED)
         if noise.any():
-            where = tuple(np.argwhere(noise)[0])
+            where = _first(noise)
             raise ValueError(
                 f"{self.label(where)}: the parents explain {self.explained[where]:.1e} of the child's variance, "
                 "which is rounding noise, so the logarithm of the explained variance has no meaning. The columns "
@@ -130,21 +131,23 @@ def code_lengths(scorer: Scorer, f: Block) -> Array:
     """
     with np.errstate(all="ignore"):  # what is not finite is reported below, with its coordinates
         value = np.asarray(scorer(f))
-    if value.shape not in (f.shape, f.k.shape) or value.dtype.kind not in "fiu":
+    if value.shape != f.shape or value.dtype.kind not in "fiu":
         raise ValueError(
             f"The score {scorer!r} must return real numbers of shape {f.shape}, one for each family of the block. "
             f"Got {value.dtype} of shape {value.shape} instead."
         )
-    value = np.broadcast_to(value.astype(np.float64, copy=False), f.shape)
-    finite = np.isfinite(value)
-    if finite.all():
-        return value
+    value = value.astype(np.float64, copy=False)
     asked = ~np.isnan(f.ln_tau)
-    wrong = asked & ~finite
+    wrong = asked & ~np.isfinite(value)
     if wrong.any():
-        where = tuple(np.argwhere(wrong)[0])
+        where = _first(wrong)
         raise ValueError(
             f"The score {scorer!r} returned {value[where]} for {f.label(where)} "
             f"(n = {f.n}, τ̂ = {f.tau[where]:.6g}). A score must be finite for every family it is asked for."
         )
-    return np.where(asked, value, np.inf)
+    return value if asked.all() else np.where(asked, value, np.inf)
+
+
+def _first(wrong: npt.NDArray[np.bool_]) -> tuple[int, ...]:
+    """Where an array is true for the first time."""
+    return tuple(int(i) for i in np.argwhere(wrong)[0])

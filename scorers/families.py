@@ -16,7 +16,7 @@ import numpy as np
 import psutil
 
 from scorers.base import Array, Block, IntArray, Scorer, code_lengths
-from scorers.moments import Data, Moments
+from scorers.moments import SMALLEST_EIGENVALUE, Data, Moments
 
 # A block of all children has up to 2^BLOCK_BITS families: it stays in the cache while a score works on it.
 BLOCK_BITS = 16
@@ -80,7 +80,11 @@ class Families:
         Families
             The families.
         """
-        moments = Moments.of(data)
+        return cls.of_moments(Moments.of(data), max_parents)
+
+    @classmethod
+    def of_moments(cls, moments: Moments, max_parents: int | None = None) -> "Families":
+        """The families of data of which only the moments are known."""
         n, m = moments.n, moments.m
         if max_parents is None:
             max_parents = m - 1
@@ -91,16 +95,21 @@ class Families:
                 f"n = {n} samples cannot fit families with {max_parents} parents and the constant "
                 f"(k = {max_parents + 1}): n > k is needed. Give max_parents ≤ {n - 2}, or more data."
             )
-        _refuse_large(m)
-        if n > m:
+        # the log-determinants, and the arrays of one block of one child
+        _refuse_large(m, 8 * ((1 << m) + 8 * (1 << (m - 1))))
+        independent = moments.independent(range(m))
+        if not independent and max_parents == m - 1:
             moments.refuse_dependent(range(m))
         logdet = np.empty(1 << m)
         _pivots(moments.correlation, max_parents + 1, logdet)
-        if n <= m:  # all columns together are always dependent; each set that is asked for must not be
-            smallest = int(np.nanargmin(logdet))
-            moments.refuse_dependent(members(smallest))
-        np.log(logdet, out=logdet)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            np.log(logdet, out=logdet)
         _accumulate(logdet)
+        if not independent:  # but the sets that are asked for may be
+            # λ ≥ min share / |S|: only sets in which a node has a small share of its variance left can fail
+            for suspect in _small_shares(logdet, max_parents + 1, m * SMALLEST_EIGENVALUE):
+                moments.refuse_dependent(members(int(suspect)))
+        logdet.flags.writeable = False
         return cls(moments, max_parents, logdet)
 
     @property
@@ -134,6 +143,7 @@ class Families:
             ln_tau=block.ln_tau[0],
             ln_variance=block.ln_variance[0],
             offset=block.offset[0],
+            centred=block.centred[0],
             label=lambda where: block.label((0, *where)),
         )
 
@@ -161,6 +171,7 @@ class Families:
             ln_tau=ln_tau,
             ln_variance=self.moments.ln_variance[rows, None],
             offset=self.moments.offset[rows, None],
+            centred=self.moments.centred[rows, None],
             label=partial(self._label, children.start, start),
         )
 
@@ -174,6 +185,7 @@ class Families:
             ln_tau=self.logdet[parents | child] - self.logdet[parents] + self.moments.ln_variance,
             ln_variance=self.moments.ln_variance,
             offset=self.moments.offset,
+            centred=self.moments.centred,
             label=lambda where: self.moments.family(where[0], members(int(parents[where[0]]))),
         )
 
@@ -192,7 +204,7 @@ def score_table(families: Families, scorer: Scorer, out: Array | None = None) ->
     scorer : Scorer
         The score.
     out : Array, optional
-        An m × 2^(m−1) table to write to.
+        An m × 2^(m−1) table of doubles to write to.
 
     Returns
     -------
@@ -200,15 +212,21 @@ def score_table(families: Families, scorer: Scorer, out: Array | None = None) ->
         Entry [j, c] is the code length of child j with the parents `families.parents(j, c)`; +inf above
         `max_parents`.
     """
-    table = np.empty((families.m, 1 << (families.m - 1))) if out is None else out
+    shape = (families.m, 1 << (families.m - 1))
+    if out is None:
+        _refuse_large(families.m, 8 * shape[0] * shape[1])
+        table = np.empty(shape)
+    elif out.shape == shape and out.dtype == np.float64:
+        table = out
+    else:
+        raise ValueError(f"out must be float64 of shape {shape}. Got {out.dtype} of shape {out.shape} instead.")
     for masks, block in families.blocks():
         table[:, masks] = code_lengths(scorer, block)
     return table
 
 
-def _refuse_large(m: int) -> None:
-    """Raise if the log-determinants and the arrays of one child do not fit in memory."""
-    need = 8 * ((1 << m) + 8 * (1 << (m - 1)))
+def _refuse_large(m: int, need: int) -> None:
+    """Raise if what the families of m nodes need, in bytes, is not free."""
     if m > 20 and need > (free := psutil.virtual_memory().available):
         raise MemoryError(
             f"m = {m} nodes have 2^{m} sets of parents: their families need {need / 2**30:,.1f} GiB, and "
@@ -255,6 +273,24 @@ def _accumulate(logdet: Any) -> None:
     logdet[0] = 0.0
     for s in range(1, logdet.shape[0]):
         logdet[s] += logdet[s & (s - 1)]
+
+
+@numba.njit(cache=True)
+def _small_shares(logdet: Any, size: int, least: float) -> Any:
+    """The sets S of up to `size` nodes in which a node has less than a share `least` of its variance left."""
+    m = 0
+    while 1 << m < logdet.shape[0]:
+        m += 1
+    found = []
+    nodes = np.zeros(logdet.shape[0], np.int8)
+    for s in range(1, logdet.shape[0]):
+        nodes[s] = nodes[s & (s - 1)] + 1
+        if nodes[s] <= size:
+            for i in range(m):
+                if (s >> i) & 1 and not logdet[s] - logdet[s ^ (1 << i)] >= np.log(least):  # NaN is less, too
+                    found.append(s)
+                    break
+    return np.array(found, dtype=np.int64)
 
 
 @numba.njit(cache=True)

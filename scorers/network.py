@@ -4,18 +4,18 @@ import numpy as np
 import numpy.typing as npt
 
 from scorers.base import Array, Block, Scorer, code_lengths
-from scorers.moments import Data, Moments
+from scorers.moments import Data, Moments, is_frame
 
 
-def network_score(data: Data, adjacency: npt.ArrayLike, scorer: Scorer) -> float:
+def network_score(data: Data, adjacency: Data, scorer: Scorer) -> float:
     """The code length of a network in nats: lower is better.
 
     Parameters
     ----------
     data : array_like or DataFrame
         n × m; rows are samples, columns are nodes.
-    adjacency : array_like
-        m × m; `adjacency[i, j]` = 1 means i → j.
+    adjacency : array_like or DataFrame
+        m × m; `adjacency[i, j]` = 1 means i → j. A labelled frame is brought to the order of the data's columns.
     scorer : Scorer
         The score.
 
@@ -58,16 +58,21 @@ def families_of(moments: Moments, edges: npt.NDArray[np.bool_]) -> Block:
         ln_tau=ln_tau,
         ln_variance=moments.ln_variance,
         offset=moments.offset,
+        centred=moments.centred,
         label=lambda where: moments.family(where[0], parents[where[0]]),
     )
 
 
-def checked_adjacency(
-    adjacency: npt.ArrayLike, names: tuple[str, ...], what: str = "adjacency"
-) -> npt.NDArray[np.bool_]:
+def checked_adjacency(adjacency: Data, names: tuple[str, ...], what: str = "adjacency") -> npt.NDArray[np.bool_]:
     """The adjacency as booleans, if it is that of a DAG on these nodes; an error that says why, if not."""
-    given = np.asarray(adjacency)
     m = len(names)
+    if is_frame(adjacency):
+        rows, columns = ([str(label) for label in axis] for axis in (adjacency.index, adjacency.columns))
+    if is_frame(adjacency) and columns != [str(i) for i in range(m)]:  # labelled: bring to the data's order
+        if sorted(rows) != sorted(names) or sorted(columns) != sorted(names):
+            raise ValueError(f"The labels of {what} must be those of the data, {', '.join(names)}. Got others.")
+        adjacency = adjacency.set_axis(rows, axis=0).set_axis(columns, axis=1).loc[list(names), list(names)]
+    given = np.asarray(adjacency)
     if given.shape != (m, m):
         raise ValueError(f"{what} must be {m} × {m} for data with m = {m} columns. Got shape {given.shape} instead.")
     if not np.isin(given, (0, 1)).all():

@@ -27,7 +27,7 @@ class RNMLPrintedC:
 
     References
     ----------
-    The paper, the unnumbered equation for C(τ⁰, R⁰) after eq. (23).
+    The paper, the equation for C(τ⁰, R⁰) at the end of its section on the normalised maximum likelihood.
     """
 
     keep_k_squared: bool = False

@@ -59,7 +59,7 @@ def learn(
     *,
     max_parents: int | None = None,
     ties: Ties = "random",
-    truth: npt.ArrayLike | None = None,
+    truth: Data | None = None,
     rng: np.random.Generator | int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -125,7 +125,7 @@ def learn(
 def tie_band(
     data: Data | Families,
     scorer: Scorer,
-    truth: npt.ArrayLike,
+    truth: Data,
     *,
     max_parents: int | None = None,
     rng: np.random.Generator | int | None = None,
@@ -146,6 +146,7 @@ def tie_band(
         Best, random and worst SHD; a reversed edge counts 1.
     """
     families = data if isinstance(data, Families) else Families.of(data, max_parents)
+    truth = checked_adjacency(truth, families.moments.names, "truth")
     rules: tuple[Ties, ...] = ("optimistic", "random", "pessimistic")
     best, random, worst = (
         shd_of_weights(truth, learn(families, scorer, ties=ties, truth=truth, rng=rng, threads=threads).adjacency)
@@ -224,13 +225,14 @@ class _Search:
         low = _subset_sums(weights[:, :bits])
 
         def fill(first: int) -> None:
-            best[:, first : first + (1 << bits)] = np.inf
             for start in starts:
                 mask = start + first
                 if mask.bit_count() <= self.families.max_parents:
                     scores = code_lengths(self.scorer, self.families.block(children, mask, bits))
                     high = weights[:, bits:] @ (mask >> np.arange(bits, self.m - 1) & 1).astype(float)
                     kernels.place(scores, low, high, start != starts[0], best, first)
+                elif start == starts[0]:  # too many parents for any family of the block
+                    best[:, first : first + (1 << bits)] = np.inf
             kernels.minimise_block(best, first, 1 << bits)
 
         self.each(fill, range(0, best.shape[1], 1 << bits))

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
 from scorers.base import Array, Scorer
 from scorers.families import Families, score_table
@@ -40,7 +39,7 @@ class Rank:
 def rank(
     data: Data | Families,
     scorer: Scorer,
-    adjacency: npt.ArrayLike,
+    adjacency: Data,
     *,
     among: Literal["dags", "classes"] = "dags",
     tolerance: float = TOLERANCE,
@@ -53,7 +52,7 @@ def rank(
         n × m data with m ≤ 6; or their families, to be shared by several rankings.
     scorer : Scorer
         The score.
-    adjacency : array_like
+    adjacency : array_like or DataFrame
         m × m; `adjacency[i, j]` = 1 means i → j.
     among : {"dags", "classes"}
         What is counted. "classes" is for score-equivalent scores, and refused for others.

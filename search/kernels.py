@@ -30,18 +30,29 @@ def _min_over_three_bits(x: Any, step: int) -> None:
             y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step] = y4, y5, y6, y7
 
 
+@numba.njit(inline="always")
+def _min_over_two_bits(x: Any, step: int) -> None:
+    groups = x.reshape(-1, 4 * step)
+    for g in range(groups.shape[0]):
+        y = groups[g]
+        for i in range(step):
+            y0, y1, y2, y3 = y[i], y[i + step], y[i + 2 * step], y[i + 3 * step]
+            y1, y3 = _min(y0, y1), _min(y2, y3)
+            y[i + step], y[i + 2 * step], y[i + 3 * step] = y1, _min(y0, y2), _min(y1, y3)
+
+
 @numba.njit(cache=True, nogil=True)
 def _min_over_bits(x: Any, step: int) -> None:
-    """The in-place min-zeta transform over the bits from `step` to the top of x."""
+    """The in-place min-zeta transform over the bits from `step` to the top of x, up to three in a pass."""
     while 8 * step <= x.shape[0]:
         _min_over_three_bits(x, step)
         step *= 8
-    while 2 * step <= x.shape[0]:
-        pairs = x.reshape(-1, 2, step)
-        for g in range(pairs.shape[0]):
-            for i in range(step):
-                pairs[g, 1, i] = _min(pairs[g, 0, i], pairs[g, 1, i])
-        step *= 2
+    if 4 * step <= x.shape[0]:
+        _min_over_two_bits(x, step)
+    elif 2 * step <= x.shape[0]:
+        pairs = x.reshape(2, step)
+        for i in range(step):
+            pairs[1, i] = _min(pairs[0, i], pairs[1, i])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -70,7 +81,10 @@ def minimise_block(best: Any, first: int, size: int) -> None:
             _min_over_three_bits(x, 1)
             _min_over_three_bits(x, 8)
             _min_over_three_bits(x, 64)
-            _min_over_bits(x, 512)
+            if x.shape[0] == 2048:
+                _min_over_two_bits(x, 512)
+            else:
+                _min_over_bits(x, 512)
         else:
             _min_over_bits(x, 1)
 

@@ -1,9 +1,14 @@
 """The certificate of every score that is shipped, and of scores made to fail."""
 
+from collections.abc import Callable
+from math import log
+
 import numpy as np
 import pytest
 
 from scorers import AIC, BIC, MDL, RNML, Block, RNMLCentred, RNMLGamma, RNMLPrintedC, RNMLStirling, Scorer, certify
+from scorers.certify import _Network
+from scorers.moments import Moments
 
 EQUIVALENT = {
     "score-equivalent": True,
@@ -35,6 +40,38 @@ def test_certificate(scorer: Scorer) -> None:
     refuted = certificate.query("not holds and property != 'consistent'")
     assert (refuted["violation"] > 0.1).all()
     assert (certificate["cases"] >= 60).all()
+    assert certificate["cases"]["consistent"] > 990
+
+
+@pytest.mark.parametrize(
+    ("penalty", "consistent"),
+    [
+        (lambda f: f.k * log(log(f.n)), True),  # HQIC: consistent, as slowly as can be
+        (lambda f: 3 * f.k, False),  # a constant penalty takes superfluous edges for ever, however few
+        (lambda f: 4 * f.k, False),
+        (lambda f: 0.02 * f.n * f.k, False),  # one in proportion to n misses weak edges for ever
+        (lambda f: 0.02 * f.n**0.9 * f.k, True),
+    ],
+)
+def test_consistency_is_a_matter_of_the_limit(penalty: Callable[[Block], np.ndarray], consistent: bool) -> None:
+    certificate = certify(lambda f: f.n / 2 * f.ln_tau + penalty(f), cases=3)
+    assert certificate.loc["consistent", "holds"] == consistent
+
+
+def test_moments_that_are_drawn_are_those_of_data() -> None:
+    """Means and variances over repetitions of the log-variances, correlations and means agree."""
+    rng = np.random.default_rng(0)
+    network = _Network.draw(3, rng)
+    n, times = 40, 4000
+
+    def summary(moments: Moments) -> np.ndarray:
+        return np.concatenate([moments.ln_variance, moments.offset, moments.correlation[np.triu_indices(3, k=1)]])
+
+    of_data = np.array([summary(Moments.of(network.sample(n, rng))) for _ in range(times)])
+    drawn = np.array([summary(network.sample_moments(n, rng)) for _ in range(times)])
+    error = np.sqrt((of_data.var(axis=0) + drawn.var(axis=0)) / times)
+    assert (np.abs(of_data.mean(axis=0) - drawn.mean(axis=0)) < 4 * error).all()
+    np.testing.assert_allclose(drawn.std(axis=0), of_data.std(axis=0), rtol=4 * (1 / times) ** 0.5 * 1.5)
 
 
 def test_a_score_that_knows_its_labels_and_units() -> None:
@@ -46,6 +83,11 @@ def test_a_score_that_knows_its_labels_and_units() -> None:
     assert not certificate.loc["label-invariant", "holds"]
     assert not certificate.loc["scale-invariant", "holds"]
     assert certificate.loc["shift-invariant", "holds"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_case_on_two_nodes_is_enough(seed: int) -> None:
+    assert certify(BIC(), cases=1, m=2, seed=seed)["holds"].all()
 
 
 def test_the_certificate_is_reproducible() -> None:

@@ -178,8 +178,10 @@ def test_any_scorer_that_follows_the_protocol() -> None:
 
     _, data = sample(np.random.default_rng(11), 100, 6)
     assert learn(data, SlowFloat32(), rng=0).score == pytest.approx(learn(data, BIC(), rng=0).score, rel=1e-6)
-    edges = learn(data, lambda f: -1.0 * f.k, ties="first").adjacency.sum()
+    edges = learn(data, lambda f: np.broadcast_to(-1.0 * f.k, f.shape), ties="first").adjacency.sum()
     assert edges == 15  # the more parents the better: a complete DAG
+    capped = learn(data, lambda f: np.broadcast_to(-1.0 * f.k, f.shape), ties="first", max_parents=1).adjacency
+    assert capped.sum(axis=0).max() == 1
 
 
 @pytest.mark.parametrize("m", [8, 16])

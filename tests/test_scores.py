@@ -88,8 +88,7 @@ def test_a_score_of_ones_own_needs_no_import_from_here() -> None:
     table = score_table(Families.of(data), Halved())
     assert table.dtype == np.float64
     assert np.isfinite(table).all()
-    assert np.isfinite(network_score(data, np.zeros((4, 4)), lambda f: f.k / 1))
-    np.testing.assert_array_equal(score_table(Families.of(data), lambda f: f.k)[2], Families.of(data)[0].k)
+    assert network_score(data, np.zeros((4, 4)), lambda f: f.k) == 4
 
 
 def test_a_wide_network_needs_no_table() -> None:
