@@ -79,8 +79,7 @@ class Block:
     def ln_r(self) -> Array:
         """ln R̂. Refused where R̂ is rounding noise: a child without parents on centred data."""
         share = self.offset**2 + self.explained
-        noise = ((self.k == 1) & self.centred) | (share < EXPLAINED)
-        if noise.any():
+        if self.centred.any() and (noise := self.centred & ((self.k == 1) | (share < EXPLAINED))).any():
             raise ValueError(
                 f"{self.label(_first(noise))}: the data are centred, so R̂ of a child without parents (its squared "
                 "mean) is rounding noise and ln R̂ has no meaning. Give the data on their original origin, or use "
@@ -137,6 +136,8 @@ def code_lengths(scorer: Scorer, f: Block) -> Array:
             f"Got {value.dtype} of shape {value.shape} instead."
         )
     value = value.astype(np.float64, copy=False)
+    if np.isfinite(value.sum()) and np.isfinite(f.ln_tau.sum()):  # then all of their terms are
+        return value
     asked = ~np.isnan(f.ln_tau)
     wrong = asked & ~np.isfinite(value)
     if wrong.any():
@@ -145,7 +146,7 @@ def code_lengths(scorer: Scorer, f: Block) -> Array:
             f"The score {scorer!r} returned {value[where]} for {f.label(where)} "
             f"(n = {f.n}, τ̂ = {f.tau[where]:.6g}). A score must be finite for every family it is asked for."
         )
-    return value if asked.all() else np.where(asked, value, np.inf)
+    return np.where(asked, value, np.inf)
 
 
 def _first(wrong: npt.NDArray[np.bool_]) -> tuple[int, ...]:

@@ -19,7 +19,11 @@ from scorers.base import Array, Block, IntArray, Scorer, code_lengths
 from scorers.moments import SMALLEST_EIGENVALUE, Data, Moments
 
 # A block of all children has up to 2^BLOCK_BITS families: it stays in the cache while a score works on it.
-BLOCK_BITS = 16
+BLOCK_BITS = 18
+
+# The C library gives freed memory of more than 128 kB back to the system, and its pages are faulted in anew at the
+# next use, which costs more than a score's arithmetic. It stops doing so once a larger block has been freed: this one.
+np.empty(4_000_000)  # noqa: B018
 
 
 def block_bits(m: int) -> int:
@@ -150,7 +154,7 @@ class Families:
     def blocks(self) -> Iterator[tuple[slice, Block]]:
         """All families, a few parent sets of all children at a time: their compressed masks, and their block.
 
-        Entry [j, i] of a block is child j with the i-th of those masks; up to m = 13 there is only one block.
+        Entry [j, i] of a block is child j with the i-th of those masks; up to m = 15 there is only one block.
         """
         bits = block_bits(self.m)
         for start in range(0, 1 << (self.m - 1), 1 << bits):

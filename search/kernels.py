@@ -77,16 +77,16 @@ def minimise_block(best: Any, first: int, size: int) -> None:
     """The best parents within a block of candidate sets: the min-zeta transform over the block's own bits."""
     for j in range(best.shape[0]):
         x = best[j, first : first + size]
-        if x.shape[0] >= 512:  # constant strides make much faster code
-            _min_over_three_bits(x, 1)
-            _min_over_three_bits(x, 8)
-            _min_over_three_bits(x, 64)
-            if x.shape[0] == 2048:
-                _min_over_two_bits(x, 512)
-            else:
-                _min_over_bits(x, 512)
-        else:
+        if size < 4096:
             _min_over_bits(x, 1)
+        else:
+            tiles = x.reshape(-1, 4096)  # one fits the innermost cache; constant strides make faster code
+            for t in range(tiles.shape[0]):
+                _min_over_three_bits(tiles[t], 1)
+                _min_over_three_bits(tiles[t], 8)
+                _min_over_three_bits(tiles[t], 64)
+                _min_over_three_bits(tiles[t], 512)
+            _min_over_bits(x, 4096)
 
 
 @numba.njit(cache=True, nogil=True)
