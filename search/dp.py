@@ -175,7 +175,7 @@ class _Search:
         self.families, self.scorer, self.each, self.progress = families, scorer, each, progress
         self.m = families.m
         # weights of child j's edges, by the bits of its compressed masks
-        self.weights = np.array([np.delete(weights[:, j], j) for j in range(self.m)])
+        self.weights = weights.T[~np.eye(self.m, dtype=bool)].reshape(self.m, self.m - 1)
 
     def whole(self) -> IntArray:
         """Parent masks of the best network; the table of all children in memory."""
@@ -222,15 +222,13 @@ class _Search:
         """
         bits = block_bits(self.m) if len(children) > 1 else min(CHILD_BITS, best.shape[1].bit_length() - 1)
         weights = self.weights[children.start : children.stop]
-        low = _subset_sums(weights[:, :bits])
 
         def fill(first: int) -> None:
             for start in starts:
                 mask = start + first
                 if mask.bit_count() <= self.families.max_parents:
                     scores = code_lengths(self.scorer, self.families.block(children, mask, bits))
-                    high = weights[:, bits:] @ (mask >> np.arange(bits, self.m - 1) & 1).astype(float)
-                    kernels.place(scores, low, high, start != starts[0], best, first)
+                    kernels.place(scores, weights, mask, start != starts[0], best, first)
                 elif start == starts[0]:  # too many parents for any family of the block
                     best[:, first : first + (1 << bits)] = np.inf
             kernels.minimise_block(best, first, 1 << bits)
@@ -267,13 +265,14 @@ class _Search:
         bits = min(CHILD_BITS, self.m - 1)
         allowed = _compressed(candidates, j)
         inside = (np.arange(1 << bits) & ~allowed) == 0
-        low = _subset_sums(self.weights[j : j + 1, :bits])[0]
+        weighted = np.empty((1, 1 << bits))
         found = []
         for high in _subsets(allowed >> bits):
-            block = self.families.block(range(j, j + 1), high << bits, bits)
-            weight = self.weights[j, bits:] @ (high >> np.arange(self.m - 1 - bits) & 1).astype(float)
-            scores = np.where(inside, code_lengths(self.scorer, block)[0] + (low + weight), np.inf)
-            found.append((scores.min(), (high << bits) + int(scores.argmin())))
+            start = high << bits
+            scores = code_lengths(self.scorer, self.families.block(range(j, j + 1), start, bits))
+            kernels.place(scores, self.weights[j : j + 1], start, False, weighted, 0)
+            scores = np.where(inside, weighted[0], np.inf)
+            found.append((scores.min(), start + int(scores.argmin())))
         return expand(min(found)[1], j)
 
 
@@ -286,14 +285,6 @@ def _compressed(mask: int, j: int) -> int:
 def _subsets(mask: int) -> list[int]:
     """All subsets of a mask, the empty one first."""
     return [v for v in range(mask + 1) if v & ~mask == 0]
-
-
-def _subset_sums(weights: Array) -> Array:
-    """For each row, the sums of all subsets of its entries, by mask."""
-    sums = np.zeros((len(weights), 1))
-    for column in weights.T:
-        sums = np.concatenate([sums, sums + column[:, None]], axis=1)
-    return sums
 
 
 def _refuse_large(m: int) -> None:

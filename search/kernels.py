@@ -7,6 +7,7 @@ the best score of a network on the nodes S. All loops release the interpreter lo
 from typing import Any
 
 import numba
+import numpy as np
 
 
 @numba.njit(inline="always")
@@ -56,20 +57,34 @@ def _min_over_bits(x: Any, step: int) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def place(scores: Any, low: Any, high: Any, join: bool, best: Any, first: int) -> None:
-    """Move a block of local scores to its place in `best`, from mask `first` on, with tie weights added.
+def place(scores: Any, weights: Any, mask: int, join: bool, best: Any, first: int) -> None:
+    """Move a block of local scores to its place in `best`, from entry `first` on, with tie weights added.
 
-    low[j, c] and high[j] are the tie weights of a mask's bits within and above the block. With `join`, what is in
-    its place already stays where it is less.
+    The block's parent sets are `mask`, `mask` + 1, …, and weights[j, b] is the weight of bit b for child j. With
+    `join`, what is in its place already stays where it is less.
     """
+    size = min(scores.shape[1], 1024)
+    low = np.empty(size)  # weights of the low bits' subsets
     for j in range(best.shape[0]):
-        x = best[j, first : first + scores.shape[1]]
-        if join:
-            for c in range(x.shape[0]):
-                x[c] = _min(scores[j, c] + (low[j, c] + high[j]), x[c])
-        else:
-            for c in range(x.shape[0]):
-                x[c] = scores[j, c] + (low[j, c] + high[j])
+        low[0] = 0.0
+        bits = 0
+        while 1 << bits < size:
+            for c in range(1 << bits):
+                low[(1 << bits) + c] = low[c] + weights[j, bits]
+            bits += 1
+        for start in range(0, scores.shape[1], size):
+            high = 0.0
+            for b in range(bits, weights.shape[1]):
+                if ((mask + start) >> b) & 1:
+                    high += weights[j, b]
+            y = scores[j, start : start + size]
+            x = best[j, first + start : first + start + size]
+            if join:
+                for c in range(size):
+                    x[c] = _min(y[c] + (low[c] + high), x[c])
+            else:
+                for c in range(size):
+                    x[c] = y[c] + (low[c] + high)
 
 
 @numba.njit(cache=True, nogil=True)
