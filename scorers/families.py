@@ -23,7 +23,7 @@ BLOCK_BITS = 18
 
 # The C library gives freed memory of more than 128 kB back to the system, and its pages are faulted in anew at the
 # next use, which costs more than a score's arithmetic. It stops doing so once a larger block has been freed: this one.
-np.empty(4_000_000)  # noqa: B018
+np.empty(4_000_000)
 
 
 def block_bits(m: int) -> int:

@@ -1,0 +1,161 @@
+"""The config: its schema, and the sentences that say what a value may be.
+
+Hydra composes `conf/`; a misspelt key or a wrong type is stopped by the schema below, an impossible value by
+`study_of`. The names are those of the code: `design` becomes a `benchmark.design.Design`, `search` a `Search`.
+"""
+
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, DictConfig, ListConfig
+
+from benchmark.design import Design, Search, Study
+from search.dags import MOST, count_dags
+
+Dags = Enum("Dags", "uniform kalisch")
+Labels = Enum("Labels", "random topological")
+Signs = Enum("Signs", "positive random")
+Noise = Enum("Noise", "variance precision std unit")
+Preprocessing = Enum("Preprocessing", "none centred standardised")
+Share = Enum("Share", "nothing network")
+Kind = Enum("Kind", "exhaustive dp")
+Backend = Enum("Backend", "serial loky")
+Stage = Enum("Stage", "run analyse replay")
+
+
+class ConfigError(ValueError):
+    """A config that cannot be run."""
+
+
+@dataclass
+class DesignConf:
+    """`design`: see `benchmark.design.Design`. The grids m, nn, n are one number or a list."""
+
+    m: Any = MISSING
+    nn: Any = MISSING
+    n: Any = MISSING
+    replicates: int = MISSING
+    dags: Dags = MISSING
+    density: float = MISSING
+    labels: Labels = MISSING
+    low: float = MISSING
+    high: float = MISSING
+    signs: Signs = MISSING
+    noise: Noise = MISSING
+    preprocessing: Preprocessing = MISSING
+    share: Share = MISSING
+
+
+@dataclass
+class SearchConf:
+    """`search`: see `benchmark.design.Search`."""
+
+    kind: Kind = MISSING
+    max_parents: Any = MISSING
+    tolerance: float = MISSING
+
+
+@dataclass
+class ParallelConf:
+    """`parallel`: joblib's backend, and how many workers (−1: one for each core)."""
+
+    backend: Backend = MISSING
+    n_jobs: int = MISSING
+
+
+@dataclass
+class ReplayConf:
+    """`replay`: the coordinates of one trial; the first cell's where left out."""
+
+    m: int | None = None
+    nn: int | None = None
+    n: int | None = None
+    replicate: int = 0
+
+
+@dataclass
+class Config:
+    """The whole config."""
+
+    name: str = MISSING
+    design: DesignConf = field(default_factory=DesignConf)
+    scorers: dict[str, Any] = field(default_factory=dict)
+    search: SearchConf = field(default_factory=SearchConf)
+    parallel: ParallelConf = field(default_factory=ParallelConf)
+    seed: int = MISSING
+    results_dir: str = MISSING
+    stages: list[Stage] = MISSING
+    parts: list[str] = field(default_factory=list)
+    replay: ReplayConf = field(default_factory=ReplayConf)
+
+
+ConfigStore.instance().store(name="schema", node=Config)
+
+
+def study_of(config: DictConfig) -> Study:
+    """The study that a config describes; an error in one sentence if it describes none."""
+    design, search = config.design, config.search
+    values = {f.name: _plain(design[f.name]) for f in fields(Design)}
+    values |= {name: _grid(name, design[name]) for name in ("m", "n")}
+    values["nn"] = () if design.dags == Dags.uniform else _grid("nn", design.nn)
+    study = Study(
+        seed=config.seed,
+        design=Design(**values),
+        search=Search(**{f.name: _plain(search[f.name]) for f in fields(Search)}),
+    )
+    _refuse_impossible(study)
+    if not config.scorers:
+        raise ConfigError("scorers must name one score at least, e.g. 'scorers=[bic,rnml]'.")
+    return study
+
+
+def _refuse_impossible(study: Study) -> None:
+    design, search = study.design, study.search
+    uniform, exhaustive = design.dags == "uniform", search.kind == "exhaustive"
+    for m in design.m:
+        if m < 2:
+            raise ConfigError(f"design.m must be 2 at least. Got {m}.")
+        if m > MOST and (exhaustive or uniform):
+            what = "search=exhaustive goes" if exhaustive else "design.dags=uniform draws"
+            raise ConfigError(
+                f"{what} through all DAGs, which is possible up to m = {MOST}. Got design.m = {m}, which has "
+                f"{count_dags(m):,} DAGs: use {'search=dp' if exhaustive else 'design.dags=kalisch'}."
+            )
+        for nn in () if uniform else design.nn:
+            if not 0 < design.density * nn <= m - 1:
+                raise ConfigError(
+                    f"design.density · design.nn must be above 0 and at most m − 1 = {m - 1}: a node has no more "
+                    f"neighbours. Got {design.density:g} · {nn}."
+                )
+        for n in design.n:
+            if n <= m and (exhaustive or search.max_parents != "oracle"):
+                raise ConfigError(f"design.n must be more than m = {m}, or families cannot be fitted. Got {n}.")
+    if min(design.n) < 3:
+        raise ConfigError(f"design.n must be 3 at least. Got {min(design.n)}.")
+    if design.replicates < 1:
+        raise ConfigError(f"design.replicates must be 1 at least. Got {design.replicates}.")
+    if not 0 < design.low <= design.high:
+        raise ConfigError(f"design.low and design.high must be 0 < low ≤ high. Got {design.low:g} and {design.high:g}.")
+    cap = search.max_parents
+    if cap not in ("oracle", "none") and not (isinstance(cap, int) and cap >= 0):
+        raise ConfigError(f"search.max_parents must be oracle, none or a number from 0 on. Got {cap!r}.")
+    if not 0 <= search.tolerance < 1:
+        raise ConfigError(f"search.tolerance must be from 0 to 1. Got {search.tolerance:g}.")
+    if study.seed < 0:
+        raise ConfigError(f"seed must be 0 at least. Got {study.seed}.")
+
+
+def _grid(name: str, value: object) -> tuple[int, ...]:
+    """One whole number or a list of different ones."""
+    values: list[Any] = list(value) if isinstance(value, ListConfig) else [value]
+    if not values or not all(type(each) is int for each in values) or len(set(values)) < len(values):
+        raise ConfigError(
+            f"design.{name} must be a whole number or a list of different ones, e.g. design.{name}=[8,10]. Got {value}."
+        )
+    return tuple(int(each) for each in values)
+
+
+def _plain(value: object) -> Any:
+    return value.name if isinstance(value, Enum) else value

@@ -1,0 +1,114 @@
+"""The truth and the data of one trial: a DAG, its parameters, and samples of the linear-Gaussian model.
+
+x_i = μ_i + Σ_{j ∈ π_i} b_ij (x_j − μ_j) + noise, whose variance is made of τ_i as the design reads the paper.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.design import Cell, Design, Study, stream
+from scorers.base import Array, IntArray
+from search import random_dag
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A DAG and its parameters.
+
+    Attributes
+    ----------
+    adjacency : IntArray
+        m × m; entry [i, j] = 1 means i → j.
+    order : IntArray
+        The nodes, parents before children.
+    coefficients : Array
+        Entry [i, j] is the effect of i on j, zero where there is no edge.
+    mean : Array
+        The nodes' means μ.
+    variance : Array
+        The variances of the nodes' noise.
+    """
+
+    adjacency: IntArray
+    order: IntArray
+    coefficients: Array
+    mean: Array
+    variance: Array
+
+
+def draw_truth(study: Study, cell: Cell, replicate: int) -> Truth:
+    """The DAG and parameters of a trial."""
+    design, m = study.design, cell.m
+    adjacency, order = draw_dag(study, cell, replicate)
+    rng = stream(study, cell, replicate, "parameters")
+    mean, tau = rng.uniform(design.low, design.high, m), rng.uniform(design.low, design.high, m)
+    coefficients = adjacency * rng.uniform(design.low, design.high, (m, m))
+    if design.signs == "random":
+        coefficients *= stream(study, cell, replicate, "signs").choice([-1.0, 1.0], (m, m))
+    return Truth(adjacency, order, coefficients, mean, noise_variance(design, tau))
+
+
+def draw_dag(study: Study, cell: Cell, replicate: int) -> tuple[IntArray, IntArray]:
+    """The DAG of a trial, and an order in which its nodes can be sampled."""
+    design, m = study.design, cell.m
+    rng = stream(study, cell, replicate, "dag")
+    if design.dags == "uniform":
+        adjacency = random_dag(m, rng)
+        order = _order(adjacency)
+    else:
+        # Kalisch & Bühlmann (2007): each edge along a fixed order with the same probability
+        assert cell.nn is not None
+        adjacency = np.triu(rng.random((m, m)) < design.density * cell.nn / (m - 1), k=1).astype(np.int64)
+        order = np.arange(m)
+    # place[v] is the label of the node that was v
+    if design.labels == "topological":
+        place = np.argsort(order)
+    elif design.dags == "uniform":
+        return adjacency, order  # no label is special already
+    else:
+        place = stream(study, cell, replicate, "labels").permutation(m)
+    labelled = np.zeros_like(adjacency)
+    labelled[np.ix_(place, place)] = adjacency
+    return labelled, place[order]
+
+
+def noise_variance(design: Design, tau: Array) -> Array:
+    """The variance of the noise under a reading of the paper's η(0, 1/τ)."""
+    match design.noise:
+        case "variance":
+            return tau
+        case "precision":
+            return 1 / tau
+        case "std":
+            return tau**2
+        case "unit":
+            return np.ones_like(tau)
+
+
+def draw_data(study: Study, cell: Cell, replicate: int, truth: Truth) -> Array:
+    """The n × m data of a trial."""
+    noise = stream(study, cell, replicate, "data").standard_normal((cell.n, cell.m)) * np.sqrt(truth.variance)
+    data = noise  # deviations from the mean, filled in causal order
+    for j in truth.order:
+        parents = np.flatnonzero(truth.adjacency[:, j])
+        if len(parents):
+            data[:, j] += data[:, parents] @ truth.coefficients[parents, j]
+    data += truth.mean
+    match study.design.preprocessing:
+        case "centred":
+            data -= data.mean(axis=0)
+        case "standardised":
+            data -= data.mean(axis=0)
+            data /= data.std(axis=0)
+    return data
+
+
+def _order(adjacency: IntArray) -> IntArray:
+    """The nodes of a DAG, parents before children."""
+    waiting, order = list(range(len(adjacency))), []
+    while waiting:
+        ready = [j for j in waiting if not adjacency[waiting, j].any()]
+        order += ready
+        waiting = [j for j in waiting if j not in ready]
+    return np.array(order)

@@ -1,0 +1,128 @@
+"""How far a learned graph is from the truth: pure functions of two adjacencies.
+
+`adjacency[i, j]` = 1 means i → j; in a CPDAG both entries 1 mean an undirected edge.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from scorers.base import IntArray
+
+
+@dataclass(frozen=True)
+class EdgeErrors:
+    """What a learned DAG has wrong: pairs of nodes whose edge is missing, extra or reversed.
+
+    The structural Hamming distance is their sum, a reversal counting 1; of the skeletons, missing + extra.
+    """
+
+    missing: int
+    extra: int
+    reversed: int
+
+    @classmethod
+    def of(cls, truth: npt.ArrayLike, learned: npt.ArrayLike) -> "EdgeErrors":
+        """Compare a learned DAG with the true one."""
+        true, found = (np.asarray(each, dtype=bool) for each in (truth, learned))
+        joined_true, joined_found = true | true.T, found | found.T
+        return cls(
+            missing=int((joined_true & ~joined_found).sum()) // 2,
+            extra=int((joined_found & ~joined_true).sum()) // 2,
+            reversed=int((true & found.T).sum()),
+        )
+
+
+def shd(truth: npt.ArrayLike, learned: npt.ArrayLike, *, reversal: int = 1) -> int:
+    """The structural Hamming distance of two DAGs.
+
+    Parameters
+    ----------
+    truth, learned : array_like
+        Adjacencies of two DAGs.
+    reversal : int
+        What a reversed edge counts: 1, or 2 (a deletion and an addition).
+
+    Returns
+    -------
+    int
+        The number of missing, extra and reversed edges.
+
+    Examples
+    --------
+    >>> shd([[0, 1], [0, 0]], [[0, 0], [1, 0]]), shd([[0, 1], [0, 0]], [[0, 0], [1, 0]], reversal=2)
+    (1, 2)
+    """
+    errors = EdgeErrors.of(truth, learned)
+    return errors.missing + errors.extra + reversal * errors.reversed
+
+
+def cpdag(adjacency: npt.ArrayLike) -> IntArray:
+    """The CPDAG of a DAG: its edges, directed where all DAGs of its Markov equivalence class agree.
+
+    Examples
+    --------
+    >>> cpdag([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    array([[0, 1, 0],
+           [1, 0, 1],
+           [0, 1, 0]])
+    """
+    edges = np.array(adjacency, dtype=np.int64)
+    _orient(edges)
+    return edges
+
+
+def cpdag_shd(truth: npt.ArrayLike, learned: npt.ArrayLike) -> int:
+    """Pairs of nodes whose edges differ between the CPDAGs of two DAGs (Tsamardinos et al. 2006)."""
+    differ = cpdag(truth) != cpdag(learned)
+    return int((differ | differ.T).sum()) // 2
+
+
+@numba.njit(cache=True)
+def _orient(edges: Any) -> None:
+    """A DAG into its CPDAG, in place: v-structures, then Meek's rules 1 to 3 until nothing changes."""
+    m = edges.shape[0]
+    dag = edges.copy()
+    for i in range(m):
+        for j in range(m):
+            if dag[i, j]:
+                edges[j, i] = 1
+    adjacent = edges.copy()
+    for j in range(m):  # v-structures i → j ← k
+        for i in range(m):
+            if dag[i, j]:
+                for k in range(i):
+                    if dag[k, j] and not adjacent[i, k]:
+                        edges[j, i] = 0
+                        edges[j, k] = 0
+    changed = True
+    while changed:
+        changed = False
+        for i in range(m):
+            for j in range(m):
+                if not (dag[i, j] and edges[j, i]):
+                    continue  # only undirected edges are looked at, in the direction that the DAG has
+                compelled = False
+                for k in range(m):
+                    into_i = edges[k, i] and not edges[i, k]
+                    into_j = edges[k, j] and not edges[j, k]
+                    if into_i and not adjacent[k, j]:  # rule 1: k → i − j, k and j not adjacent
+                        compelled = True
+                    if edges[i, k] and not edges[k, i] and into_j:  # rule 2: i → k → j
+                        compelled = True
+                    if into_j and edges[i, k] and edges[k, i]:  # rule 3: i − k → j ← l − i, k and l not adjacent
+                        for other in range(k):
+                            if (
+                                edges[other, j]
+                                and not edges[j, other]
+                                and edges[i, other]
+                                and edges[other, i]
+                                and not adjacent[k, other]
+                            ):
+                                compelled = True
+                if compelled:
+                    edges[j, i] = 0
+                    changed = True

@@ -1,0 +1,100 @@
+"""One trial by its coordinates: the true DAG, and what each score learned from the data, printed and drawn."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import networkx as nx
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from rich.console import Console
+from rich.table import Table
+
+from benchmark.design import Cell, Study
+from benchmark.metrics import EdgeErrors
+from benchmark.trial import Trial, learn_with_ties
+from scorers.base import IntArray, Scorer, code_lengths
+
+# Colours of Okabe & Ito, told apart by the colour-blind; the line styles tell them apart in grey.
+STYLES: dict[str, dict[str, Any]] = {
+    "right": {"edge_color": "#000000", "style": "-", "width": 2.0},
+    "reversed": {"edge_color": "#D55E00", "style": "--", "width": 2.0},
+    "extra": {"edge_color": "#0072B2", "style": "-.", "width": 2.0},
+    "missing": {"edge_color": "#999999", "style": ":", "width": 2.0},
+}
+
+
+def replay(
+    study: Study, cell: Cell, replicate: int, scorers: Mapping[str, Scorer], file: Path, console: Console
+) -> None:
+    """Draw a trial again, let every score learn from it (random ties), print the outcome and draw it to a file."""
+    trial = Trial.draw(study, cell, replicate)
+    truth = trial.truth.adjacency
+    table = Table("scorer", "score", "score of truth", "edges", "right", "reversed", "extra", "missing", "SHD")
+    learned = {}
+    for name, scorer in scorers.items():
+        network = learn_with_ties(study, cell, replicate, trial, scorer, "random")
+        errors = EdgeErrors.of(truth, network.adjacency)
+        wrong = (errors.reversed, errors.extra, errors.missing)
+        learned[name] = network.adjacency
+        table.add_row(
+            name,
+            f"{network.score:.3f}",
+            f"{code_lengths(scorer, trial.truth_block).sum():.3f}",
+            *(
+                str(number)
+                for number in (network.adjacency.sum(), (truth & network.adjacency).sum(), *wrong, sum(wrong))
+            ),
+        )
+    console.print(f"m = {cell.m}, nn = {cell.nn}, n = {cell.n}, replicate {replicate}: {truth.sum()} true edges")
+    console.print(", ".join(f"x{i} → x{j}" for i, j in zip(*truth.nonzero(), strict=True)) or "none")
+    console.print(table)
+    _draw(truth, learned, file, f"m = {cell.m}, nn = {cell.nn}, n = {cell.n}, replicate {replicate}")
+    console.print(f"drawn: {file}")
+
+
+def _draw(truth: IntArray, learned: Mapping[str, IntArray], file: Path, title: str) -> None:
+    """The truth and all learned graphs side by side, nodes in the same places, edges in four styles."""
+    figure, axes = plt.subplots(1, 1 + len(learned), figsize=(3.2 * (1 + len(learned)), 3.9), squeeze=False)
+    _draw_graph(axes[0, 0], truth, truth)
+    axes[0, 0].set_title("truth")
+    for axis, (name, adjacency) in zip(axes[0, 1:], learned.items(), strict=True):
+        _draw_graph(axis, truth, adjacency)
+        errors = EdgeErrors.of(truth, adjacency)
+        axis.set_title(f"{name}: SHD {errors.missing + errors.extra + errors.reversed}")
+    handles = [
+        Line2D([], [], color=s["edge_color"], linestyle=s["style"], linewidth=s["width"], label=name)
+        for name, s in STYLES.items()
+    ]
+    figure.legend(handles=handles, loc="lower center", ncols=len(handles), frameon=False)
+    figure.suptitle(title)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=150)
+    plt.close(figure)
+
+
+def _draw_graph(axis: Axes, truth: IntArray, learned: IntArray) -> None:
+    true, found = truth.astype(bool), learned.astype(bool)
+    kinds = {
+        "right": true & found,
+        "reversed": found & true.T,
+        "extra": found & ~true & ~true.T,
+        "missing": true & ~found & ~found.T,
+    }
+    graph = nx.empty_graph(len(truth), create_using=nx.DiGraph)
+    places = nx.circular_layout(graph)
+    nx.draw_networkx_nodes(graph, places, ax=axis, node_color="white", edgecolors="black", node_size=330)
+    nx.draw_networkx_labels(graph, places, ax=axis, font_size=9)
+    for kind, edges in kinds.items():
+        pairs = [(int(i), int(j)) for i, j in zip(*edges.nonzero(), strict=True)]
+        if pairs:
+            graph.add_edges_from(pairs)
+            nx.draw_networkx_edges(graph, places, edgelist=pairs, ax=axis, node_size=330, **STYLES[kind])
+    axis.set_aspect("equal")
+    axis.axis("off")
+    axis.margins(0.15)

@@ -1,0 +1,97 @@
+"""One trial: draw the truth and the data, build the families once, and let every score have its say."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from benchmark.design import Cell, Search, Study, stream
+from benchmark.generate import Truth, draw_data, draw_truth
+from benchmark.metrics import EdgeErrors, cpdag_shd
+from scorers.base import Block, Scorer, code_lengths
+from scorers.families import Families
+from scorers.network import families_of
+from search import Network, learn, rank, shd_of_weights
+from search.ties import Ties
+
+Row = dict[str, int | float | str | None]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial: the truth, the families of its data, and the truth's own families among them."""
+
+    truth: Truth
+    families: Families
+    truth_block: Block
+
+    @classmethod
+    def draw(cls, study: Study, cell: Cell, replicate: int) -> "Trial":
+        """Draw a trial by its coordinates."""
+        truth = draw_truth(study, cell, replicate)
+        families = Families.of(draw_data(study, cell, replicate, truth), parent_cap(study.search, truth))
+        return cls(truth, families, families_of(families.moments, truth.adjacency.astype(bool)))
+
+
+def parent_cap(search: Search, truth: Truth) -> int | None:
+    """The largest number of parents that the search may use."""
+    if search.kind == "exhaustive" or search.max_parents == "none":
+        return None
+    if search.max_parents == "oracle":
+        return int(truth.adjacency.sum(axis=0).max())
+    return min(int(search.max_parents), len(truth.adjacency) - 1)
+
+
+def run_trials(
+    study: Study, cell: Cell, replicates: Sequence[int], scorers: Mapping[str, Scorer]
+) -> dict[str, list[Row]]:
+    """The rows of some trials of a cell, for each score. A score that fails gives a row that says why."""
+    rows: dict[str, list[Row]] = {name: [] for name in scorers}
+    for replicate in replicates:
+        trial = Trial.draw(study, cell, replicate)
+        measure = _rank_row if study.search.kind == "exhaustive" else _shd_row
+        for name, scorer in scorers.items():
+            row: Row = {"m": cell.m, "nn": cell.nn, "n": cell.n, "replicate": replicate, "scorer": name}
+            try:
+                row |= measure(study, cell, replicate, trial, scorer)
+            except Exception as error:  # whatever a score of anybody's raises is a result, not the end of the run
+                row["error"] = f"{type(error).__name__}: {error}"
+            rows[name].append(row)
+    return rows
+
+
+def _rank_row(study: Study, cell: Cell, replicate: int, trial: Trial, scorer: Scorer) -> Row:
+    found = rank(trial.families, scorer, trial.truth.adjacency, tolerance=study.search.tolerance)
+    return {
+        "edges_true": int(trial.truth.adjacency.sum()),
+        "rank_best": found.best,
+        "rank_mid": found.mid,
+        "rank_worst": found.worst,
+        "dags": found.total,
+    }
+
+
+def _shd_row(study: Study, cell: Cell, replicate: int, trial: Trial, scorer: Scorer) -> Row:
+    truth = trial.truth.adjacency
+    network = partial(learn_with_ties, study, cell, replicate, trial, scorer)
+    learned = network("random")
+    errors = EdgeErrors.of(truth, learned.adjacency)
+    return {
+        "edges_true": int(truth.sum()),
+        "edges": int(learned.adjacency.sum()),
+        "max_parents": trial.families.max_parents,
+        "shd": errors.missing + errors.extra + errors.reversed,
+        "shd_best": shd_of_weights(truth, network("optimistic").adjacency),
+        "shd_worst": shd_of_weights(truth, network("pessimistic").adjacency),
+        "shd_cpdag": cpdag_shd(truth, learned.adjacency),
+        "missing": errors.missing,
+        "extra": errors.extra,
+        "reversed": errors.reversed,
+        "score": learned.score,
+        "score_true": float(code_lengths(scorer, trial.truth_block).sum()),
+    }
+
+
+def learn_with_ties(study: Study, cell: Cell, replicate: int, trial: Trial, scorer: Scorer, ties: Ties) -> Network:
+    """The best network of a trial under a score and a tie rule; random ties are the same for all scores."""
+    rng = stream(study, cell, replicate, "ties")
+    return learn(trial.families, scorer, ties=ties, truth=trial.truth.adjacency, rng=rng, threads=1)
