@@ -49,10 +49,18 @@ def main() -> None:
 
     import benchmark.config  # noqa: F401 (Hydra finds the schema that it registers)
 
-    hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(_main)()
+    failed: list[str] = []
+
+    def job(config: "DictConfig") -> None:
+        if not _do(config):
+            failed.append(config.name)
+
+    hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
+    sys.exit(1 if failed else 0)
 
 
-def _main(config: "DictConfig") -> None:
+def _do(config: "DictConfig") -> bool:
+    """Do what a config asks for; whether nothing failed."""
     from rich.console import Console
 
     from benchmark.config import ConfigError
@@ -60,7 +68,7 @@ def _main(config: "DictConfig") -> None:
 
     console = Console(soft_wrap=True)
     try:
-        sys.exit(Experiment.of(config).do(console))
+        return Experiment.of(config).do(console)
     except ConfigError as error:
         sys.exit(f"{error}")
     except KeyboardInterrupt:

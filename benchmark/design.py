@@ -8,6 +8,7 @@ adding a cell, a score or replicates changes no number that was there before.
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -108,7 +109,12 @@ class Study:
 def stream(study: Study, cell: Cell, replicate: int, purpose: Purpose) -> np.random.Generator:
     """The random numbers of one trial for one purpose."""
     n = None if study.design.share == "network" and purpose not in ("data", "ties") else cell.n
-    content = json.dumps([purpose, cell.m, cell.nn, n])
-    words = np.frombuffer(hashlib.sha256(content.encode()).digest(), dtype="<u4")[:4]
-    sequence = np.random.SeedSequence(study.seed, spawn_key=(*(int(word) for word in words), replicate))
-    return np.random.Generator(np.random.PCG64(sequence))
+    key = (*_words(purpose, cell.m, cell.nn, n), replicate)
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(study.seed, spawn_key=key)))
+
+
+@cache
+def _words(*content: object) -> tuple[int, ...]:
+    """Four words that stand for some content."""
+    digest = hashlib.sha256(json.dumps(content).encode()).digest()
+    return tuple(int(word) for word in np.frombuffer(digest, dtype="<u4")[:4])

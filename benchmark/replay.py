@@ -16,7 +16,7 @@ from rich.table import Table
 
 from benchmark.design import Cell, Study
 from benchmark.metrics import EdgeErrors
-from benchmark.trial import Trial, learn_with_ties
+from benchmark.trial import Trial
 from scorers.base import IntArray, Scorer, code_lengths
 
 # Colours of Okabe & Ito, told apart by the colour-blind; the line styles tell them apart in grey.
@@ -34,17 +34,17 @@ def replay(
     """Draw a trial again, let every score learn from it (random ties), print the outcome and draw it to a file."""
     trial = Trial.draw(study, cell, replicate)
     truth = trial.truth.adjacency
-    table = Table("scorer", "score", "score of truth", "edges", "right", "reversed", "extra", "missing", "SHD")
+    table = Table("scorer", "score", "of truth", "edges", "right", "reversed", "extra", "missing", "SHD")
     learned = {}
     for name, scorer in scorers.items():
-        network = learn_with_ties(study, cell, replicate, trial, scorer, "random")
+        _, network, _ = trial.learn(scorer)
         errors = EdgeErrors.of(truth, network.adjacency)
         wrong = (errors.reversed, errors.extra, errors.missing)
         learned[name] = network.adjacency
         table.add_row(
             name,
-            f"{network.score:.3f}",
-            f"{code_lengths(scorer, trial.truth_block).sum():.3f}",
+            f"{network.score:.1f}",
+            f"{code_lengths(scorer, trial.truth_block).sum():.1f}",
             *(
                 str(number)
                 for number in (network.adjacency.sum(), (truth & network.adjacency).sum(), *wrong, sum(wrong))

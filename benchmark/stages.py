@@ -51,8 +51,8 @@ class Experiment:
             folder /= hydra.job.override_dirname.replace("/", "_")
         return cls(config, [study_of(part) for part in _parts(config)], _scorers(config), folder)
 
-    def do(self, console: Console) -> int:
-        """Do the stages that are asked for; return the exit code."""
+    def do(self, console: Console) -> bool:
+        """Do the stages that are asked for; return whether no trial failed."""
         stages = set(self.config.stages)
         failures = 0
         if Stage.run in stages:
@@ -61,7 +61,7 @@ class Experiment:
             self.analyse(console)
         if Stage.replay in stages:
             self.replay(console)
-        return 1 if failures else 0
+        return failures == 0
 
     def run(self, console: Console) -> Outcome:
         """Compute what is missing; write records and manifest."""

@@ -2,34 +2,58 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+
+import numpy as np
 
 from benchmark.design import Cell, Search, Study, stream
 from benchmark.generate import Truth, draw_data, draw_truth
 from benchmark.metrics import EdgeErrors, cpdag_shd
-from scorers.base import Block, Scorer, code_lengths
+from scorers.base import Array, Block, Scorer, code_lengths
 from scorers.families import Families
 from scorers.network import families_of
-from search import Network, learn, rank, shd_of_weights
-from search.ties import Ties
+from search import Network, rank, shd_of_weights
+from search.dp import optima
+from search.ties import band_weights
 
 Row = dict[str, int | float | str | None]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial: the truth, the families of its data, and the truth's own families among them."""
+    """One trial, drawn by its coordinates: the truth, and the families of its data.
+
+    Attributes
+    ----------
+    truth : Truth
+        The DAG and its parameters.
+    families : Families
+        The families of the data, up to the search's parent cap.
+    truth_block : Block
+        The truth's own families.
+    ties : Array
+        Weights of the tie rules optimistic, random and pessimistic; the same for all scores.
+    """
 
     truth: Truth
     families: Families
     truth_block: Block
+    ties: Array
 
     @classmethod
     def draw(cls, study: Study, cell: Cell, replicate: int) -> "Trial":
-        """Draw a trial by its coordinates."""
+        """Draw the truth and the data."""
         truth = draw_truth(study, cell, replicate)
         families = Families.of(draw_data(study, cell, replicate, truth), parent_cap(study.search, truth))
-        return cls(truth, families, families_of(families.moments, truth.adjacency.astype(bool)))
+        ties = band_weights(truth.adjacency, stream(study, cell, replicate, "ties"))
+        if truth.adjacency.sum(axis=0).max() <= families.max_parents:
+            block = families.network((1 << np.arange(cell.m)) @ truth.adjacency)
+        else:
+            block = families_of(families.moments, truth.adjacency.astype(bool))
+        return cls(truth, families, block, ties)
+
+    def learn(self, scorer: Scorer) -> list[Network]:
+        """The best networks under a score: the nearest to the truth, a random one, and the farthest."""
+        return optima(self.families, scorer, self.ties, threads=1)
 
 
 def parent_cap(search: Search, truth: Truth) -> int | None:
@@ -52,14 +76,14 @@ def run_trials(
         for name, scorer in scorers.items():
             row: Row = {"m": cell.m, "nn": cell.nn, "n": cell.n, "replicate": replicate, "scorer": name}
             try:
-                row |= measure(study, cell, replicate, trial, scorer)
+                row |= measure(study, trial, scorer)
             except Exception as error:  # whatever a score of anybody's raises is a result, not the end of the run
                 row["error"] = f"{type(error).__name__}: {error}"
             rows[name].append(row)
     return rows
 
 
-def _rank_row(study: Study, cell: Cell, replicate: int, trial: Trial, scorer: Scorer) -> Row:
+def _rank_row(study: Study, trial: Trial, scorer: Scorer) -> Row:
     found = rank(trial.families, scorer, trial.truth.adjacency, tolerance=study.search.tolerance)
     return {
         "edges_true": int(trial.truth.adjacency.sum()),
@@ -70,18 +94,17 @@ def _rank_row(study: Study, cell: Cell, replicate: int, trial: Trial, scorer: Sc
     }
 
 
-def _shd_row(study: Study, cell: Cell, replicate: int, trial: Trial, scorer: Scorer) -> Row:
+def _shd_row(study: Study, trial: Trial, scorer: Scorer) -> Row:
     truth = trial.truth.adjacency
-    network = partial(learn_with_ties, study, cell, replicate, trial, scorer)
-    learned = network("random")
+    nearest, learned, farthest = trial.learn(scorer)
     errors = EdgeErrors.of(truth, learned.adjacency)
     return {
         "edges_true": int(truth.sum()),
         "edges": int(learned.adjacency.sum()),
         "max_parents": trial.families.max_parents,
         "shd": errors.missing + errors.extra + errors.reversed,
-        "shd_best": shd_of_weights(truth, network("optimistic").adjacency),
-        "shd_worst": shd_of_weights(truth, network("pessimistic").adjacency),
+        "shd_best": shd_of_weights(truth, nearest.adjacency),
+        "shd_worst": shd_of_weights(truth, farthest.adjacency),
         "shd_cpdag": cpdag_shd(truth, learned.adjacency),
         "missing": errors.missing,
         "extra": errors.extra,
@@ -89,9 +112,3 @@ def _shd_row(study: Study, cell: Cell, replicate: int, trial: Trial, scorer: Sco
         "score": learned.score,
         "score_true": float(code_lengths(scorer, trial.truth_block).sum()),
     }
-
-
-def learn_with_ties(study: Study, cell: Cell, replicate: int, trial: Trial, scorer: Scorer, ties: Ties) -> Network:
-    """The best network of a trial under a score and a tie rule; random ties are the same for all scores."""
-    rng = stream(study, cell, replicate, "ties")
-    return learn(trial.families, scorer, ties=ties, truth=trial.truth.adjacency, rng=rng, threads=1)

@@ -75,7 +75,7 @@ def checked_adjacency(adjacency: Data, names: tuple[str, ...], what: str = "adja
     given = np.asarray(adjacency)
     if given.shape != (m, m):
         raise ValueError(f"{what} must be {m} × {m} for data with m = {m} columns. Got shape {given.shape} instead.")
-    if not np.isin(given, (0, 1)).all():
+    if not ((given == 0) | (given == 1)).all():
         raise ValueError(f"{what} must hold only 0 and 1: {what}[i, j] = 1 means i → j.")
     edges = given.astype(bool)
     left = edges.copy()  # edges among nodes that are not yet in order

@@ -15,22 +15,23 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import cpu_count
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import psutil
 
 from scorers.base import Array, IntArray, Scorer, code_lengths
-from scorers.families import Families, block_bits, expand, members
+from scorers.families import Families, block_bits, expand, members, score_table
 from scorers.moments import Data
 from scorers.network import checked_adjacency
 from search import kernels
-from search.ties import TOLERANCE, Ties, edge_weights, shd_of_weights
+from search.ties import TOLERANCE, Ties, band_weights, edge_weights, shd_of_weights
 
 # The table of all children is kept in memory up to this many nodes; above, that of LOW nodes is.
 WHOLE, LOW = 25, 24
-# From here on threads pay.
-MANY = 17
+# Up to this many nodes one thread does everything in one go; from there on threads pay.
+SMALL = 15
 # Sets of nodes that one thread does at a time, and parent sets of one high child, as powers of two.
 SINK_BITS, CHILD_BITS = 14, 15
 
@@ -83,7 +84,7 @@ def learn(
     threads : int, optional
         Threads to use; all cores for many nodes, one for few.
     progress : callable, optional
-        Called now and then with the share of the work that is done, from 0 to 1.
+        Called now and then with the share of the work that is done, from 0 to 1, if there are many nodes.
 
     Returns
     -------
@@ -100,26 +101,11 @@ def learn(
            [0, 0, 1],
            [0, 0, 0]])
     """
-    m = data.m if isinstance(data, Families) else np.shape(data)[1]
-    _refuse_large(m)
-    families = data if isinstance(data, Families) else Families.of(data, max_parents)
-    if max_parents not in (None, families.max_parents):
-        raise ValueError(
-            f"The families were made for max_parents = {families.max_parents}. Got max_parents = {max_parents}: "
-            "make them with Families.of(data, max_parents)."
-        )
+    families = _families(data, max_parents)
     if truth is not None:
         truth = checked_adjacency(truth, families.moments.names, "truth")
-    empty = np.zeros(m, dtype=np.int64)
-    size = max(1.0, float(np.abs(code_lengths(scorer, families.network(empty))).sum()))
-    weights = TOLERANCE * size * edge_weights(ties, m, truth, rng)
-    if threads is None:
-        threads = 1 if m < MANY else cpu_count() or 1
-    with _workers(threads) as each:
-        search = _Search(families, scorer, weights, each, progress or (lambda _: None))
-        parents = search.whole() if m <= WHOLE else search.chunked()
-    adjacency = parents[None, :] >> np.arange(m)[:, None] & 1
-    return Network(adjacency, float(code_lengths(scorer, families.network(parents)).sum()))
+    weights = edge_weights(ties, families.m, truth, rng)
+    return optima(families, scorer, weights[None], threads=threads, progress=progress)[0]
 
 
 def tie_band(
@@ -137,7 +123,7 @@ def tie_band(
     ----------
     data, scorer, max_parents, rng, threads
         As in `learn`.
-    truth : array_like
+    truth : array_like or DataFrame
         The true adjacency.
 
     Returns
@@ -145,14 +131,71 @@ def tie_band(
     tuple of int
         Best, random and worst SHD; a reversed edge counts 1.
     """
-    families = data if isinstance(data, Families) else Families.of(data, max_parents)
-    truth = checked_adjacency(truth, families.moments.names, "truth")
-    rules: tuple[Ties, ...] = ("optimistic", "random", "pessimistic")
-    best, random, worst = (
-        shd_of_weights(truth, learn(families, scorer, ties=ties, truth=truth, rng=rng, threads=threads).adjacency)
-        for ties in rules
-    )
+    families = _families(data, max_parents)
+    edges = checked_adjacency(truth, families.moments.names, "truth")
+    networks = optima(families, scorer, band_weights(edges, rng), threads=threads)
+    best, random, worst = (shd_of_weights(edges, network.adjacency) for network in networks)
     return best, random, worst
+
+
+def _families(data: Data | Families, max_parents: int | None) -> Families:
+    """The families of the data, if the search fits in memory."""
+    if not isinstance(data, Families):
+        _refuse_large(np.shape(data)[1])
+        return Families.of(data, max_parents)
+    _refuse_large(data.m)
+    if max_parents not in (None, data.max_parents):
+        raise ValueError(
+            f"The families were made for max_parents = {data.max_parents}. Got max_parents = {max_parents}: "
+            "make them with Families.of(data, max_parents)."
+        )
+    return data
+
+
+def optima(
+    families: Families,
+    scorer: Scorer,
+    weights: Array,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> list[Network]:
+    """The best networks under several tie rules, whose local scores are computed only once if there are few nodes.
+
+    Parameters
+    ----------
+    families, scorer, threads, progress
+        As in `learn`.
+    weights : Array
+        Edge weights of each rule, as `search.ties` makes them.
+
+    Returns
+    -------
+    list of Network
+        One for each rule.
+    """
+    m = families.m
+    if m <= SMALL and threads in (None, 1):
+        table = score_table(families, scorer)
+        epsilon = TOLERANCE * max(1.0, float(np.abs(table[:, 0]).sum()))
+        parents = np.empty((len(weights), m), dtype=np.int64)
+        kernels.solve(table, np.array([_by_child(epsilon * each) for each in weights]), parents)
+        scores = table[np.arange(m), _compressed(parents, np.arange(m))].sum(axis=1)
+    else:
+        empty = code_lengths(scorer, families.network(np.zeros(m, dtype=np.int64)))
+        epsilon = TOLERANCE * max(1.0, float(np.abs(empty).sum()))
+        with _workers(threads or cpu_count() or 1) as each:
+            searches = [_Search(families, scorer, epsilon * w, each, progress or (lambda _: None)) for w in weights]
+            parents = np.array([search.whole() if m <= WHOLE else search.chunked() for search in searches])
+        scores = np.array([code_lengths(scorer, families.network(masks)).sum() for masks in parents])
+    adjacencies = parents[:, None, :] >> np.arange(m)[:, None] & 1
+    return [Network(adjacency, float(score)) for adjacency, score in zip(adjacencies, scores, strict=True)]
+
+
+def _by_child(weights: Array) -> Array:
+    """The weights of each child's edges, by the bits of its compressed masks."""
+    m = len(weights)
+    return weights.T[~np.eye(m, dtype=bool)].reshape(m, m - 1)
 
 
 Each = Callable[[Callable[[int], object], Iterable[int]], object]
@@ -174,8 +217,7 @@ class _Search:
     def __init__(self, families: Families, scorer: Scorer, weights: Array, each: Each, progress: Progress) -> None:
         self.families, self.scorer, self.each, self.progress = families, scorer, each, progress
         self.m = families.m
-        # weights of child j's edges, by the bits of its compressed masks
-        self.weights = weights.T[~np.eye(self.m, dtype=bool)].reshape(self.m, self.m - 1)
+        self.weights = _by_child(weights)
 
     def whole(self) -> IntArray:
         """Parent masks of the best network; the table of all children in memory."""
@@ -276,7 +318,7 @@ class _Search:
         return expand(min(found)[1], j)
 
 
-def _compressed(mask: int, j: int) -> int:
+def _compressed(mask: Any, j: Any) -> Any:
     """The mask, in which bit j is zero, without bit j."""
     low = (1 << j) - 1
     return mask & low | mask >> 1 & ~low

@@ -218,3 +218,18 @@ def backtrack(best: Any, total: Any, parents: Any) -> None:
                 c ^= 1 << b
         low = (1 << j) - 1
         parents[j] = (c & low) | ((c & ~low) << 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def solve(table: Any, weights: Any, parents: Any) -> None:
+    """parents[r] = the best network's parent masks, for each of several tie weights[r], from one table of scores."""
+    m, size = table.shape
+    best = np.empty((m, size))
+    total = np.empty(1 << m)
+    for r in range(parents.shape[0]):
+        place(table, weights[r], 0, False, best, 0)
+        minimise_block(best, 0, size)
+        total[:] = np.inf
+        total[0] = 0.0
+        sinks(best, total, 0, 1 << m)
+        backtrack(best, total, parents[r])

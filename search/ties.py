@@ -58,6 +58,12 @@ def edge_weights(ties: Ties, m: int, truth: npt.ArrayLike | None, rng: np.random
     return shd_weights(truth) if ties == "optimistic" else -shd_weights(truth)
 
 
+def band_weights(truth: npt.ArrayLike, rng: np.random.Generator | int | None) -> Array:
+    """The weights of three rules, whose optima span the tie band: optimistic, random, pessimistic."""
+    towards = shd_weights(truth)
+    return np.array([towards, np.random.default_rng(rng).random(towards.shape), -towards])
+
+
 def shd_weights(truth: npt.ArrayLike) -> Array:
     """What a learned edge adds to the SHD: −1 if true, 0 if its reversal is true, 1 otherwise."""
     true = np.asarray(truth, dtype=np.float64)

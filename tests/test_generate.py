@@ -1,0 +1,123 @@
+"""What is drawn: degrees, labels, parameters, data; and that streams depend on nothing but their content."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare, kstest
+
+from benchmark.design import Cell, Design, Search, Study, stream
+from benchmark.generate import draw_dag, draw_data, draw_truth
+
+
+def study(**design: Any) -> Study:
+    grid: dict[str, Any] = {"m": (8,), "nn": (2,), "n": (50,), "replicates": 10}
+    return Study(7, Design(**grid | design), Search("dp"))
+
+
+@pytest.mark.parametrize("m", [8, 10, 15])
+@pytest.mark.parametrize("nn", [2, 4, 6])
+def test_mean_degree_is_nn(m: int, nn: int) -> None:
+    trials = 400
+    edges = np.array([draw_dag(study(), Cell(m, nn, 50), r)[0].sum() for r in range(trials)])
+    p = nn / (m - 1)
+    pairs = m * (m - 1) / 2
+    error = np.sqrt(pairs * p * (1 - p) / trials) * 2 / m  # of the mean degree, 2·edges/m
+    assert abs(edges.mean() * 2 / m - nn) < 4 * error
+    halved = [draw_dag(study(density=0.5), Cell(m, nn, 50), r)[0].sum() for r in range(trials)]
+    assert abs(np.mean(halved) * 2 / m - nn / 2) < 4 * error
+
+
+def test_no_label_is_special() -> None:
+    """In- and out-degree of every label are alike under random labels, and are not in causal order."""
+    cell, trials = Cell(8, 4, 50), 2000
+    drawn = np.array([draw_dag(study(), cell, r)[0] for r in range(trials)])
+    for axis in (1, 2):
+        degrees = drawn.sum(axis=axis).sum(axis=0)
+        assert chisquare(degrees).pvalue > 0.001  # the degrees' variance is less than a count's: a strict test
+    ordered = np.array([draw_dag(study(labels="topological"), cell, r)[0] for r in range(trials)])
+    assert not np.tril(ordered).any()
+    assert ordered.sum(axis=1).sum(axis=0)[-1] > 3 * ordered.sum(axis=1).sum(axis=0)[1]
+    # the in-degree of the last node in order is binomial with m − 1 trials
+    assert abs(ordered[:, :, -1].sum(axis=1).mean() - 4) < 4 * np.sqrt(7 * 4 / 7 * 3 / 7 / trials)
+
+
+@pytest.mark.parametrize("labels", ["random", "topological"])
+def test_uniform_dags_and_their_order(labels: str) -> None:
+    chosen = study(dags="uniform", labels=labels)
+    for replicate in range(200):
+        adjacency, order = draw_dag(chosen, Cell(5, None, 50), replicate)
+        assert not np.tril(adjacency[np.ix_(order, order)]).any()
+        assert labels == "random" or not np.tril(adjacency).any()
+
+
+@pytest.mark.parametrize("signs", ["positive", "random"])
+@pytest.mark.parametrize("noise", ["variance", "precision", "std", "unit"])
+def test_a_large_sample_recovers_the_parameters(noise: str, signs: str) -> None:
+    chosen = study(noise=noise, signs=signs)
+    cell = Cell(6, 3, 200_000)
+    truth = draw_truth(chosen, cell, 3)
+    data = draw_data(chosen, cell, 3, truth)
+    for j in range(6):
+        parents = np.flatnonzero(truth.adjacency[:, j])
+        design = np.column_stack([data[:, parents] - truth.mean[parents], np.ones(cell.n)])
+        b, rss = np.linalg.lstsq(design, data[:, j], rcond=None)[:2]
+        variance = rss[0] / cell.n
+        errors = np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design)))
+        assert (np.abs(b - np.append(truth.coefficients[parents, j], truth.mean[j])) < 4.5 * errors).all()
+        assert variance == pytest.approx(truth.variance[j], rel=4.5 * np.sqrt(2 / cell.n))
+
+
+def test_parameters_are_uniform_and_noise_is_read_as_told() -> None:
+    cell = Cell(15, 6, 50)
+    drawn = {
+        noise: [draw_truth(study(noise=noise), cell, r) for r in range(100)]
+        for noise in ("variance", "precision", "std", "unit")
+    }
+    tau = np.concatenate([truth.variance for truth in drawn["variance"]])
+    mean = np.concatenate([truth.mean for truth in drawn["variance"]])
+    b = np.concatenate([truth.coefficients[truth.adjacency == 1] for truth in drawn["variance"]])
+    for values in (tau, mean, b):
+        assert kstest(values, "uniform", args=(0.1, 0.9)).pvalue > 0.001
+    np.testing.assert_allclose(np.concatenate([t.variance for t in drawn["precision"]]), 1 / tau)
+    np.testing.assert_allclose(np.concatenate([t.variance for t in drawn["std"]]), tau**2)
+    assert all((truth.variance == 1).all() for truth in drawn["unit"])
+    flipped = np.concatenate([draw_truth(study(signs="random"), cell, r).coefficients.ravel() for r in range(100)])
+    assert abs((flipped > 0).sum() / (flipped != 0).sum() - 0.5) < 0.03
+
+
+def test_preprocessing() -> None:
+    cell = Cell(8, 2, 50)
+    raw, centred, standard = (
+        draw_data(study(preprocessing=how), cell, 0, draw_truth(study(), cell, 0))
+        for how in ("none", "centred", "standardised")
+    )
+    np.testing.assert_allclose(centred, raw - raw.mean(axis=0))
+    np.testing.assert_allclose(standard, centred / raw.std(axis=0))
+
+
+def test_streams_are_keyed_by_content() -> None:
+    """Another cell, replicate, purpose or seed is another stream; the rest of the design does not matter."""
+    base, cell = study(), Cell(8, 2, 50)
+    first = stream(base, cell, 0, "data").random()
+    assert stream(study(m=(8, 10), nn=(2, 4), replicates=99, noise="unit"), cell, 0, "data").random() == first
+    others = [
+        stream(base, Cell(10, 2, 50), 0, "data"),
+        stream(base, Cell(8, 4, 50), 0, "data"),
+        stream(base, Cell(8, 2, 500), 0, "data"),
+        stream(base, cell, 1, "data"),
+        stream(base, cell, 0, "dag"),
+        stream(replace(base, seed=8), cell, 0, "data"),
+    ]
+    assert len({first, *(other.random() for other in others)}) == 7
+    # a stream of long standing: records can only be made again if it never changes
+    assert first == 0.7391613969766947
+
+
+def test_cells_that_differ_in_n_can_share_the_network() -> None:
+    small, large = Cell(8, 2, 50), Cell(8, 2, 500)
+    for share in ("nothing", "network"):
+        one, two = (draw_truth(study(share=share), cell, 0) for cell in (small, large))
+        same = (one.coefficients == two.coefficients).all() and (one.mean == two.mean).all()
+        assert same == (share == "network")
