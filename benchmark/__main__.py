@@ -36,8 +36,7 @@ def help_text() -> str:
     for file in sorted((CONF / "experiment").glob("*.yaml")):
         lines = file.read_text(encoding="utf-8").splitlines()
         experiments.append(f"  {file.stem:10} {lines[2].removeprefix('# ')}")
-    scorers = ", ".join(sorted(file.stem for file in (CONF / "scorers").glob("*.yaml")))
-    return HELP.format(experiments="\n".join(experiments), scorers=scorers)
+    return HELP.format(experiments="\n".join(experiments), scorers=_options("scorers"))
 
 
 def main() -> None:
@@ -47,16 +46,29 @@ def main() -> None:
         return
     import hydra
 
-    import benchmark.config  # noqa: F401 (Hydra finds the schema that it registers)
+    from benchmark.config import allowed  # Hydra finds the schema that this module registers
 
-    failed: list[str] = []
+    jobs: list[bool] = []
+    try:
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(lambda c: jobs.append(_do(c)))()
+    except SystemExit as stop:
+        if stop.code == 1 and not jobs:  # Hydra has said what it could not compose
+            print(
+                f"\nexperiments: {_options('experiment')}\nscorers: {_options('scorers')}\n{allowed()}", file=sys.stderr
+            )
+        raise
+    sys.exit(0 if all(jobs) else 1)
 
-    def job(config: "DictConfig") -> None:
-        if not _do(config):
-            failed.append(config.name)
 
-    hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
-    sys.exit(1 if failed else 0)
+def _options(group: str) -> str:
+    """The names in a config group, ours and those of the caller's --config-dir."""
+    folders = [CONF]
+    for i, argument in enumerate(sys.argv):
+        if argument in ("--config-dir", "-cd"):
+            folders += [Path(name) for name in sys.argv[i + 1 : i + 2]]
+        elif argument.startswith("--config-dir="):
+            folders.append(Path(argument.partition("=")[2]))
+    return ", ".join(sorted(file.stem for folder in folders for file in (folder / group).glob("*.yaml")))
 
 
 def _do(config: "DictConfig") -> bool:
@@ -72,7 +84,8 @@ def _do(config: "DictConfig") -> bool:
     except ConfigError as error:
         sys.exit(f"{error}")
     except KeyboardInterrupt:
-        sys.exit("\nStopped. What was finished is kept: the same command goes on from here.")
+        print("\nStopped. What was finished is kept: the same command goes on from here.", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,23 @@ class Config:
 ConfigStore.instance().store(name="schema", node=Config)
 
 
+def allowed() -> str:
+    """The keys of each group, with the values of those that have only a few."""
+    lines = []
+    for group, conf in {
+        "design": DesignConf,
+        "search": SearchConf,
+        "parallel": ParallelConf,
+        "replay": ReplayConf,
+    }.items():
+        keys = []
+        for each in fields(conf):
+            few = isinstance(each.type, type) and issubclass(each.type, Enum)
+            keys.append(f"{each.name} ({'|'.join(each.type.__members__)})" if few else each.name)  # type: ignore[union-attr]
+        lines.append(f"{group}: {', '.join(keys)}")
+    return "\n".join(lines)
+
+
 def study_of(config: DictConfig) -> Study:
     """The study that a config describes; an error in one sentence if it describes none."""
     design, search = config.design, config.search

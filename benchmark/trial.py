@@ -1,5 +1,6 @@
 """One trial: draw the truth and the data, build the families once, and let every score have its say."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -78,7 +79,8 @@ def run_trials(
             try:
                 row |= measure(study, trial, scorer)
             except Exception as error:  # whatever a score of anybody's raises is a result, not the end of the run
-                row["error"] = f"{type(error).__name__}: {error}"
+                # without the address in memory that Python names nameless things by: it differs from run to run
+                row["error"] = re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {error}")
             rows[name].append(row)
     return rows
 

@@ -1,0 +1,128 @@
+"""The command line as a user meets it: whole runs in processes of their own, stopped, killed and continued."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+SMALL = ["+experiment=smoke", "design.m=7", "design.n=[40,80]", "design.replicates=6", "parallel.n_jobs=2"]
+
+
+def command(*overrides: str) -> list[str]:
+    return [sys.executable, "-m", "benchmark", *overrides]
+
+
+def do(*overrides: str, code: int = 0) -> str:
+    done = subprocess.run(command(*overrides), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_whole_way(tmp_path: Path) -> None:
+    said = do(*SMALL, f"results_dir={tmp_path}")
+    folder = tmp_path / "smoke"
+    records = pq.read_table(folder / "records.parquet")
+    assert records.num_rows == 2 * 6 * 4
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["seed"] == 1
+    assert manifest["config"]["design"]["n"] == [40, 80]
+    assert manifest["rows"] == 48
+    assert {"revision", "versions", "machine", "wall_seconds", "command", "records_sha256"} <= set(manifest)
+    assert "12 trials × 4 scores, 12 computed now" in said
+    assert str(folder / "records.parquet") in said
+    assert "mean SHD" in said
+    assert "0 computed now" in do(*SMALL, f"results_dir={tmp_path}", "stages=[run]")
+
+
+def test_help_is_quick_and_lists_what_there_is() -> None:
+    said = do("--help")
+    for word in ("shd_m10", "paper", "smoke", "design.replicates", "results_dir", "rnml_centred"):
+        assert word in said
+
+
+def test_unknown_names_are_answered_with_those_that_exist() -> None:
+    assert "shd_m10" in do("+experiment=shd_m11", code=1)
+    said = do("+experiment=smoke", "scorers=[bic,best]", code=1)
+    assert "scorers/best" in said
+    assert "rnml_stirling" in said
+    assert "replicates, dags (uniform|kalisch)" in do("+experiment=smoke", "design.replicats=3", code=1)
+    assert "at most m − 1 = 5" in do("+experiment=smoke", "design.nn=9", code=1)
+    assert "plain name of a folder" in do("+experiment=smoke", "name=../../x", code=1)
+
+
+def test_killed_at_five_moments_and_continued(tmp_path: Path) -> None:
+    study = ["+experiment=smoke", "design.m=9", "design.nn=[2,3]", "design.replicates=150", "stages=[run]"]
+    do(*study, f"results_dir={tmp_path / 'undisturbed'}", "parallel=serial")
+    moments = random.Random(0)
+    for _ in range(5):
+        process = subprocess.Popen(command(*study, f"results_dir={tmp_path / 'killed'}"), stdout=subprocess.DEVNULL)
+        time.sleep(moments.uniform(1.0, 3.5))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    do(*study, f"results_dir={tmp_path / 'killed'}")
+    files = [(tmp_path / name / "smoke" / "records.parquet").read_bytes() for name in ("undisturbed", "killed")]
+    assert files[0] == files[1]
+
+
+def test_stopped_by_the_user(tmp_path: Path) -> None:
+    study = ["+experiment=shd_m15", "stages=[run]", "design.replicates=300", f"results_dir={tmp_path}"]
+    process = subprocess.Popen(command(*study), stderr=subprocess.PIPE, text=True)
+    deadline = time.time() + 60
+    while not list(tmp_path.rglob("*.json")):  # until something is finished
+        assert time.time() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "the same command goes on from here" in said
+    assert list(tmp_path.rglob("*.json"))
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_two_runs_at_once_both_finish(tmp_path: Path) -> None:
+    study = command(*SMALL, f"results_dir={tmp_path}", "stages=[run]")
+    both = [subprocess.Popen(study, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [process.wait(timeout=120) for process in both] == [0, 0]
+    do(*SMALL, f"results_dir={tmp_path / 'alone'}", "stages=[run]")
+    files = [(folder / "smoke" / "records.parquet").read_bytes() for folder in (tmp_path, tmp_path / "alone")]
+    assert files[0] == files[1]
+
+
+def test_a_failing_score_fails_the_command(tmp_path: Path) -> None:
+    awkward = ["+scorers.awkward._target_=tests.test_runner.Awkward", "+scorers.awkward.how=raise"]
+    said = do(*SMALL, *awkward, "design.replicates=20", f"results_dir={tmp_path}", code=1)
+    assert "rows failed" in said
+    assert "no luck today" in said
+    records = pq.read_table(tmp_path / "smoke" / "records.parquet").to_pylist()
+    assert sum(row["error"] is not None for row in records) > 0
+    assert all(row["error"] is None for row in records if row["scorer"] != "awkward")
+
+
+def test_a_sweep(tmp_path: Path) -> None:
+    few = ["design.replicates=2", "stages=[run]", f"results_dir={tmp_path}"]
+    said = do("-m", "+experiment=smoke", "design.m=5,6", "seed=1,2", *few)
+    assert said.count("4 computed now") == 4
+    folders = sorted(file.parent.name for file in tmp_path.rglob("records.parquet"))
+    assert folders == [f"design.m={m},design.replicates=2,seed={seed}" for m in (5, 6) for seed in (1, 2)]
+
+
+@pytest.mark.parametrize("experiment", ["shd_m10", "rank_m4"])
+def test_one_trial_again(tmp_path: Path, experiment: str) -> None:
+    where = ["replay.nn=4", "replay.n=50"] if experiment == "shd_m10" else ["replay.n=50"]
+    said = do(f"+experiment={experiment}", "stages=[replay]", *where, "replay.replicate=7", f"results_dir={tmp_path}")
+    assert "n = 50, replicate 7" in said
+    drawn = list(tmp_path.rglob("replay_*_n50_r7.png"))
+    assert len(drawn) == 1
+    assert drawn[0].stat().st_size > 10_000
+
+
+def test_no_such_trial(tmp_path: Path) -> None:
+    said = do("+experiment=shd_m10", "stages=[replay]", "replay.nn=5", f"results_dir={tmp_path}", code=1)
+    assert "The cells are m=10 nn=2 n=50" in said
+    assert "no records at" in do("+experiment=shd_m10", "stages=[analyse]", f"results_dir={tmp_path}", code=1)

@@ -1,0 +1,178 @@
+"""The runner and its store, in this process: the same rows whatever the route, and nothing computed twice."""
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra.utils import instantiate
+from rich.console import Console
+
+from benchmark import runner
+from benchmark.design import Design, Search, Study
+from benchmark.records import SCHEMA, keep_other_results, pieces, write_records
+from benchmark.runner import Outcome, Workers, run
+from benchmark.trial import Row, run_trials
+from scorers import Block
+from scorers.base import Array
+
+SHD = Study(3, Design(m=(6,), nn=(2, 3), n=(30, 100), replicates=20), Search("dp"))
+RANK = Study(3, Design(m=(4,), nn=(), n=(30,), replicates=20, dags="uniform"), Search("exhaustive"))
+SERIAL = Workers("serial", 1)
+
+
+class Awkward:
+    """Raises, or returns NaN, in about one trial of eight."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def __call__(self, f: Block) -> Array:
+        if int(abs(f.ln_variance.sum()) * 1e6) % 8 == 0:
+            if self.how == "raise":
+                raise RuntimeError("no luck today")
+            return f.ln_tau * float("nan")
+        return f.ln_tau + f.k
+
+
+AIC, BIC, RNML = ({"_target_": f"scorers.{name}"} for name in ("AIC", "BIC", "RNML"))
+
+
+def do(store: Path, configs: Mapping[str, Mapping[str, Any]], *studies: Study, workers: Workers = SERIAL) -> Outcome:
+    scorers = {name: instantiate(config) for name, config in configs.items()}
+    return run(list(studies), configs, scorers, store, workers, Console(file=io.StringIO()))
+
+
+def file_of(outcome: Outcome, folder: Path) -> bytes:
+    write_records(outcome.rows, folder / "records.parquet")
+    return (folder / "records.parquet").read_bytes()
+
+
+@pytest.mark.parametrize("workers", [Workers("loky", 1), Workers("loky", 2)], ids=str)
+def test_the_same_bytes_whoever_computes(tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = {"bic": BIC, "rnml": RNML}
+    one = file_of(do(tmp_path / "a", scores, SHD, RANK), tmp_path)
+    monkeypatch.setattr(runner, "BATCH_SECONDS", 0.01)  # many batches, in any order
+    two = file_of(do(tmp_path / "b", scores, SHD, RANK, workers=workers), tmp_path)
+    assert one == two
+    again = do(tmp_path / "b", scores, SHD, RANK, workers=workers)
+    assert again.computed == 0
+    assert file_of(again, tmp_path) == one
+
+
+def test_rows_are_tidy_and_in_the_order_of_the_design(tmp_path: Path) -> None:
+    rows = do(tmp_path, {"bic": BIC, "rnml": RNML}, SHD, RANK).rows
+    assert len(rows) == (4 * 20 + 20) * 2
+    assert [row["scorer"] for row in rows[:4]] == ["bic", "rnml", "bic", "rnml"]
+    assert all(set(row) <= set(SCHEMA.names) for row in rows)
+    for row in rows[: 4 * 20 * 2]:
+        assert row["shd"] == row["missing"] + row["extra"] + row["reversed"]  # type: ignore[operator]
+        assert row["shd_best"] <= row["shd"] <= row["shd_worst"]  # type: ignore[operator]
+        assert row["score"] <= row["score_true"] + 1e-9  # type: ignore[operator]
+        assert row["edges"] - row["edges_true"] == row["extra"] - row["missing"]  # type: ignore[operator]
+    for row in rows[4 * 20 * 2 :]:
+        assert 1 <= row["rank_best"] <= row["rank_mid"] <= row["rank_worst"] <= row["dags"] == 543  # type: ignore[operator]
+        assert row["nn"] is None
+
+
+def test_a_new_score_computes_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = do(tmp_path, {"bic": BIC, "aic": AIC}, SHD)
+    asked: set[frozenset[str]] = set()
+
+    def listen(*args: Any) -> dict[str, list[Row]]:
+        asked.add(frozenset(args[3]))
+        return run_trials(*args)
+
+    monkeypatch.setattr(runner, "run_trials", listen)
+    after = do(tmp_path, {"bic": BIC, "rnml": RNML, "aic": AIC}, SHD)
+    assert asked == {frozenset({"rnml"}), frozenset({""})}  # the nameless one compiles the kernels
+    assert [row for row in after.rows if row["scorer"] != "rnml"] == before.rows
+
+
+def test_more_replicates_and_cells_leave_the_first_as_they_were(tmp_path: Path) -> None:
+    design = SHD.design
+    few = do(tmp_path, {"bic": BIC}, SHD)
+    more = Study(3, Design(m=(6,), nn=(2, 3, 4), n=(30, 100), replicates=40), Search("dp"))
+    many = do(tmp_path, {"bic": BIC}, more)
+    assert many.computed == 6 * 40 - 4 * 20
+    kept = [row for row in many.rows if row["nn"] in design.nn and row["replicate"] in range(20)]
+    assert kept == few.rows
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"), [("raise", "RuntimeError: no luck today"), ("nan", "ValueError: The score")]
+)
+def test_a_score_that_fails_now_and_then(tmp_path: Path, how: str, reason: str) -> None:
+    awkward = {"_target_": "tests.test_runner.Awkward", "how": how}
+    outcome = do(tmp_path, {"bic": BIC, "awkward": awkward}, SHD)
+    assert 0 < len(outcome.failures) < 80
+    assert all(str(row["error"]).startswith(reason) and row["scorer"] == "awkward" for row in outcome.failures)
+    assert all(row.get("shd") is None for row in outcome.failures)
+    again = do(tmp_path, {"bic": BIC, "awkward": awkward}, SHD)
+    assert again.computed == len(outcome.failures)  # tried again, and only those
+    assert file_of(again, tmp_path) == file_of(outcome, tmp_path)
+
+
+def test_anything_that_determines_the_numbers_changes_the_key(tmp_path: Path) -> None:
+    cell = SHD.design.cells()[0]
+    folders = {
+        pieces(tmp_path, study, cell, scorer).folder
+        for study in (SHD, Study(4, SHD.design, SHD.search), Study(3, SHD.design, Search("dp", "none")))
+        for scorer in (
+            BIC,
+            AIC,
+            {"_target_": "scorers.RNMLPrintedC"},
+            {"_target_": "scorers.RNMLPrintedC", "keep_k_squared": True},
+        )
+    }
+    assert len(folders) == 12
+    wider = Study(3, Design(m=(6, 8), nn=(2,), n=(30,), replicates=99), Search("dp"))
+    assert pieces(tmp_path, wider, cell, BIC) == pieces(tmp_path, SHD, cell, BIC)
+    louder = Study(3, Design(m=(6,), nn=(2, 3), n=(30, 100), replicates=20, noise="unit"), Search("dp"))
+    assert pieces(tmp_path, louder, cell, BIC) != pieces(tmp_path, SHD, cell, BIC)
+
+
+def test_the_source_of_a_score_is_part_of_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    module = tmp_path / "scores_of_mine.py"
+    module.write_text("def mine(f):\n    return f.ln_tau\n")
+    config = {"_target_": "scores_of_mine.mine"}
+    first = pieces(tmp_path, SHD, SHD.design.cells()[0], config)
+    module.write_text("def mine(f):\n    return 2 * f.ln_tau\n")
+    assert pieces(tmp_path, SHD, SHD.design.cells()[0], config) != first
+
+
+@pytest.mark.parametrize("damage", ["truncated", "foreign", "changed", "empty"])
+def test_a_damaged_piece_is_set_aside_and_computed_again(tmp_path: Path, damage: str) -> None:
+    whole = do(tmp_path, {"bic": BIC}, SHD)
+    file = next(tmp_path.rglob("*.json"))
+    content = file.read_bytes()
+    lost = len(json.loads(content.partition(b"\n")[2]))
+    file.write_bytes(
+        {
+            "truncated": content[:-20],
+            "foreign": b"\x00\xff not ours",
+            "changed": content.replace(b'"shd": ', b'"shd": 1', 1),
+            "empty": b"",
+        }[damage]
+    )
+    again = do(tmp_path, {"bic": BIC}, SHD)
+    assert again.computed == lost
+    assert again.rows == whole.rows
+    assert len(list(tmp_path.rglob("*.damaged.1"))) == 1
+
+
+def test_results_of_other_settings_are_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    first = do(tmp_path / "store", {"bic": BIC, "aic": AIC}, SHD)
+    write_records(first.rows, folder / "records.parquet")
+    more = do(tmp_path / "store", {"bic": BIC, "aic": AIC, "rnml": RNML}, SHD)
+    assert keep_other_results(folder, more.rows) is None  # nothing would be lost
+    fewer = do(tmp_path / "store", {"bic": BIC}, SHD)
+    before = (folder / "records.parquet").read_bytes()
+    aside = keep_other_results(folder, fewer.rows)
+    assert aside == tmp_path / "study.1"
+    assert (aside / "records.parquet").read_bytes() == before
+    assert not folder.exists()
