@@ -85,7 +85,11 @@ class Pieces:
             self.folder.mkdir(parents=True, exist_ok=True)
             body = json.dumps(rows)
             checksum = hashlib.sha256(body.encode()).hexdigest()
-            write_whole(self.folder / f"{rows[0]['replicate']:06d}-{checksum[:8]}.json", f"{checksum}\n{body}".encode())
+            write_whole(
+                self.folder / f"{rows[0]['replicate']:06d}-{checksum[:8]}.json",
+                f"{checksum}\n{body}".encode(),
+                sync=False,
+            )
 
 
 def pieces(store: Path, study: Study, cell: Cell, scorer: Mapping[str, Any]) -> Pieces:
@@ -126,15 +130,16 @@ def keep_other_results(folder: Path, rows: Sequence[Row]) -> Path | None:
     return aside
 
 
-def write_whole(file: Path, content: bytes) -> None:
-    """Write a file so that it is there as a whole or not at all."""
+def write_whole(file: Path, content: bytes, *, sync: bool = True) -> None:
+    """Write a file so that it is there as a whole or not at all, with `sync` also if the power fails."""
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as handle:
             handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
+            if sync:
+                handle.flush()
+                os.fsync(handle.fileno())
         temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
 from scorers.base import Array, Scorer
 from scorers.families import Families, expand, score_table
@@ -100,7 +99,8 @@ def certify(scorer: Scorer, *, cases: int = 60, m: int = 4, seed: int = 0) -> "p
         networks, for shift and scale); that of consistency is the share of minimal I-maps that are missed at the
         largest n.
     """
-    import pandas as pd
+    import pandas as pd  # these two are slow to import, and searching needs neither
+    from scipy.stats import binom
 
     rng = np.random.default_rng(seed)
     networks = [_Network.draw(m, rng) for _ in range(cases)]
