@@ -1,24 +1,35 @@
-"""Speed of the kernels: `python -m benchmark.perf [families] [search] [large]`.
+"""Speed: `python -m benchmark.perf [families] [search] [harness] [large]`.
 
 Machines differ and are shared, so what counts are ratios, each taken within one run: to `np.log` over an array of a
 score table's size, to a pass over the memory that must be touched, to another package, and of each m to the one
-before. `families` and `search` take a minute each; `large` finds the best of 25 nodes (4 GB).
+before. `families`, `search` and `harness` take a minute each; `large` finds the best of 25 nodes (4 GB).
 """
 
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from cProfile import Profile
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
+from pstats import Stats
+from tempfile import TemporaryDirectory
 
 import numpy as np
+from joblib.externals.loky import get_reusable_executor
+from rich.console import Console
 
-from scorers import BIC, RNML, Families, Scorer, score_table
+from benchmark.design import Design, Search, Study
+from benchmark.runner import Workers, run
+from benchmark.trial import run_trials
+from scorers import AIC, BIC, MDL, RNML, Families, Scorer, score_table
 from scorers.base import Array
 from scorers.families import block_bits
 from search import all_dags, kernels, learn, rank
+
+# the compiled functions that a trial calls
+KERNELS = ("solve", "_pivots", "_accumulate", "_log_residuals", "_correlation", "_orient", "_sum_rows")
 
 
 def seconds(task: Callable[[], object], least: float = 0.3, times: int = 5) -> float:
@@ -104,6 +115,46 @@ def search() -> None:
         print(f"m = {m}: causal-learn {theirs:.2f} s, ratio {theirs / ours:,.0f}")
 
 
+def harness() -> None:
+    """The runner: two workers against one, and where the time of a trial goes."""
+    scorers: dict[str, Scorer] = {"aic": AIC(), "bic": BIC(), "mdl": MDL(), "rnml": RNML()}
+    configs = {name: {"_target_": f"scorers.{name.upper()}"} for name in scorers}
+
+    def study(m: int, replicates: int) -> Study:
+        return Study(1, Design(m=(m,), nn=(2, 4, 6), n=(50, 500, 1000), replicates=replicates), Search("dp"))
+
+    for replicates in (100, 400):
+        took = []
+        for workers in (1, 2):
+            with TemporaryDirectory() as store:
+                start = time.perf_counter()
+                run([study(15, replicates)], configs, scorers, Path(store), Workers("loky", workers), Console())
+                took.append(time.perf_counter() - start)
+                get_reusable_executor().shutdown()  # the next run starts its own workers, as a user's would
+        print(
+            f"m = 15, {9 * replicates:,} trials × 4 scores: 1 worker {took[0]:.1f} s, 2 workers, started anew, "
+            f"{took[1]:.1f} s, ratio {took[0] / took[1]:.2f}"
+        )
+    for m in (10, 15):
+        profile = Profile()
+        profile.enable()
+        for cell in study(m, 20).design.cells():
+            run_trials(study(m, 20), cell, range(20), scorers)
+        profile.disable()
+        shares = {"compiled kernels": 0.0, "arithmetic of scores": 0.0, "drawing": 0.0}
+        total = 0.0
+        for (file, _, function), (_, _, own, _, _) in Stats(profile).stats.items():  # type: ignore[attr-defined]
+            total += own
+            if function in KERNELS:
+                shares["compiled kernels"] += own
+            elif "/scorers/" in file and function in ("__call__", "ln_r", "explained", "tau"):
+                shares["arithmetic of scores"] += own
+            elif file.endswith("generate.py") or "Generator" in function:
+                shares["drawing"] += own
+        said = ", ".join(f"{what} {share / total:.0%}" for what, share in shares.items())
+        print(f"m = {m}, one trial under cProfile: {said}, all else {1 - sum(shares.values()) / total:.0%}")
+
+
 def large() -> None:
     """The best of 25 nodes, with progress."""
     data = sample(25)
@@ -161,7 +212,7 @@ def _peak_memory(m: int) -> float:
 
 
 if __name__ == "__main__":
-    sections = {"families": families, "search": search, "large": large}
+    sections = {"families": families, "search": search, "harness": harness, "large": large}
     for name in sys.argv[1:] or ["families", "search"]:
         if name not in sections:
             sys.exit(f"The sections are {', '.join(sections)}. Got {name!r} instead.")

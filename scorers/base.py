@@ -26,7 +26,6 @@ class Block:
     """An array of families, and what the data say about each.
 
     All arrays have the block's `shape` or broadcast to it: a score written for one family works for all of them.
-    Families that were not asked for (more than `max_parents` parents) hold NaN.
 
     Attributes
     ----------
@@ -34,6 +33,8 @@ class Block:
         Samples; nodes.
     k : IntArray
         Parents + 1: the constant x₀ = 1 is a parent in every family.
+    most : int
+        The largest k that was asked for; families above it hold NaN.
     ln_tau : Array
         ln τ̂, where τ̂ = RSS/n of the least-squares fit with intercept.
     ln_variance : Array
@@ -49,6 +50,7 @@ class Block:
     n: int
     m: int
     k: IntArray
+    most: int
     ln_tau: Array
     ln_variance: Array
     offset: Array
@@ -136,9 +138,14 @@ def code_lengths(scorer: Scorer, f: Block) -> Array:
             f"Got {value.dtype} of shape {value.shape} instead."
         )
     value = value.astype(np.float64, copy=False)
-    if np.isfinite(value.sum()) and np.isfinite(f.ln_tau.sum()):  # then all of their terms are
+    asked = f.k <= f.most
+    if asked.all():
+        finite = np.isfinite(value.sum())  # only if all terms are
+    else:
+        value = np.where(asked, value, np.inf)
+        finite = np.count_nonzero(np.isfinite(value)) == np.count_nonzero(asked) * (value.size // asked.size)
+    if finite:
         return value
-    asked = ~np.isnan(f.ln_tau)
     wrong = asked & ~np.isfinite(value)
     if wrong.any():
         where = _first(wrong)
@@ -146,7 +153,7 @@ def code_lengths(scorer: Scorer, f: Block) -> Array:
             f"The score {scorer!r} returned {value[where]} for {f.label(where)} "
             f"(n = {f.n}, τ̂ = {f.tau[where]:.6g}). A score must be finite for every family it is asked for."
         )
-    return np.where(asked, value, np.inf)
+    return value
 
 
 def _first(wrong: npt.NDArray[np.bool_]) -> tuple[int, ...]:

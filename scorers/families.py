@@ -172,6 +172,7 @@ class Families:
             n=self.n,
             m=self.m,
             k=np.bitwise_count(np.arange(start, start + (1 << bits))).astype(np.int64) + 1,
+            most=self.max_parents + 1,
             ln_tau=ln_tau,
             ln_variance=self.moments.ln_variance[rows, None],
             offset=self.moments.offset[rows, None],
@@ -186,6 +187,7 @@ class Families:
             n=self.n,
             m=self.m,
             k=np.bitwise_count(parents).astype(np.int64) + 1,
+            most=self.max_parents + 1,
             ln_tau=self.logdet[parents | child] - self.logdet[parents] + self.moments.ln_variance,
             ln_variance=self.moments.ln_variance,
             offset=self.moments.offset,
@@ -219,6 +221,8 @@ def score_table(families: Families, scorer: Scorer, out: Array | None = None) ->
     shape = (families.m, 1 << (families.m - 1))
     if out is None:
         _refuse_large(families.m, 8 * shape[0] * shape[1])
+        if block_bits(families.m) == families.m - 1:  # one block is the table
+            return code_lengths(scorer, families.block(range(families.m), 0, families.m - 1))
         table = np.empty(shape)
     elif out.shape == shape and out.dtype == np.float64:
         table = out

@@ -55,6 +55,7 @@ def families_of(moments: Moments, edges: npt.NDArray[np.bool_]) -> Block:
         n=moments.n,
         m=moments.m,
         k=edges.sum(axis=0, dtype=np.int64) + 1,
+        most=moments.m,
         ln_tau=ln_tau,
         ln_variance=moments.ln_variance,
         offset=moments.offset,
