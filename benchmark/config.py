@@ -22,6 +22,7 @@ Preprocessing = Enum("Preprocessing", "none centred standardised")
 Share = Enum("Share", "nothing network")
 Kind = Enum("Kind", "exhaustive dp")
 Backend = Enum("Backend", "serial loky")
+Reading = Enum("Reading", "cell replicate")
 Stage = Enum("Stage", "run analyse replay")
 
 
@@ -76,6 +77,16 @@ class ReplayConf:
 
 
 @dataclass
+class AnalysisConf:
+    """`analysis`: which scores Table 1 compares, and how "best of" is read; see `benchmark.analyse.table_1`."""
+
+    baseline: str = MISSING
+    over: str = MISSING
+    best_of: list[str] = MISSING
+    reading: Reading = MISSING
+
+
+@dataclass
 class Config:
     """The whole config."""
 
@@ -89,6 +100,7 @@ class Config:
     stages: list[Stage] = MISSING
     parts: list[str] = field(default_factory=list)
     replay: ReplayConf = field(default_factory=ReplayConf)
+    analysis: AnalysisConf = field(default_factory=AnalysisConf)
 
 
 ConfigStore.instance().store(name="schema", node=Config)
@@ -102,6 +114,7 @@ def allowed() -> str:
         "search": SearchConf,
         "parallel": ParallelConf,
         "replay": ReplayConf,
+        "analysis": AnalysisConf,
     }.items():
         keys = []
         for each in fields(conf):

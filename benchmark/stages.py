@@ -87,21 +87,24 @@ class Experiment:
         return outcome
 
     def analyse(self, console: Console) -> None:
-        """Show the means; say where things are."""
+        """Write the tables, show the means, and say where things are."""
         import pandas as pd
 
-        from benchmark.analyse import mean_tables
+        from benchmark.tables import tables_of, write_table
 
         if not self.records.exists():
             raise ConfigError(f"There are no records at {self.records} to analyse: run with stages=[run,analyse].")
-        for title, means in mean_tables(pd.read_parquet(self.records)).items():
-            table = Table(*(str(name) for name in means.index.names), *means.columns, title=title)
-            for index, row in means.iterrows():
-                keys = index if isinstance(index, tuple) else (index,)
-                table.add_row(*(f"{key:.0f}" for key in keys), *(f"{value:.2f}" for value in row))
-            console.print(table)
-        console.print(f"records: {self.records}")
+        settings = OmegaConf.to_container(self.config.analysis, enum_to_str=True)
+        for name, table in tables_of(pd.read_parquet(self.records), settings).items():  # type: ignore[arg-type]
+            write_table(table.frame, self.folder / "tables" / name)
+            if table.short is not None:
+                shown = Table(*(str(key) for key in table.short.columns), title=table.title)
+                for row in table.short.itertuples(index=False):
+                    shown.add_row(*row)
+                console.print(shown)
+        console.print(f"records:  {self.records}")
         console.print(f"manifest: {self.folder / 'manifest.json'}")
+        console.print(f"tables:   {self.folder / 'tables'}")
 
     def replay(self, console: Console) -> None:
         """Show one trial."""

@@ -1,0 +1,89 @@
+"""Which tables an experiment has, and how they are written: CSV for programs, Markdown and LaTeX for people."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmark.analyse import MEASURES, compare, mean_tables, table_1
+from benchmark.records import write_whole
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """A table, its title, and a short form for the terminal: strings, one row for each cell."""
+
+    title: str
+    frame: pd.DataFrame
+    short: pd.DataFrame | None = None
+
+
+def tables_of(records: pd.DataFrame, settings: dict[str, Any]) -> dict[str, NamedTable]:
+    """All tables that the records allow, by file name.
+
+    Parameters
+    ----------
+    records : DataFrame
+        One row for each trial and score.
+    settings : dict
+        The config's `analysis`: baseline, over, best_of, reading.
+
+    Returns
+    -------
+    dict of NamedTable
+        Means for each measure; where the records have the scores, paired comparisons with the baseline and Table 1.
+    """
+    tables = {}
+    for measure, frame in mean_tables(records).items():
+        name = "shd" if measure == "SHD" else "rank"
+        rule = next(iter(MEASURES[measure]))
+        title = f"mean {measure} ± its standard error, {rule} ties"
+        tables[f"mean_{name}"] = NamedTable(title, frame, _short(pd.DataFrame(frame[rule])))
+        scores = list(records["scorer"].unique())
+        baseline = settings["baseline"]
+        for other in scores if baseline in scores else ():
+            if other != baseline:
+                rules = {rule: compare(records, baseline, other, column) for rule, column in MEASURES[measure].items()}
+                title = f"{measure}: {other} − {baseline}, paired"
+                tables[f"{name}_{other}_minus_{baseline}"] = NamedTable(title, pd.concat(rules, axis=1))
+        if measure == "SHD" and {baseline, settings["over"], *settings["best_of"]} <= set(scores):
+            rules = {rule: table_1(records, column=column, **settings) for rule, column in MEASURES[measure].items()}
+            frame = pd.concat(rules, axis=1)
+            title = f"Table 1: SHD by which {baseline} is nearer to the truth, and 95 % interval, by tie rule"
+            tables["table_1"] = NamedTable(title, frame, _short_table_1(frame))
+    return tables
+
+
+def write_table(frame: pd.DataFrame, file: Path) -> None:
+    """Write a table as file.csv, file.md and file.tex."""
+    flat = frame.copy()
+    flat.columns = [" ".join(column) if isinstance(column, tuple) else column for column in frame.columns]
+    flat = flat.reset_index()
+    rounded = flat.map(lambda x: f"{x:.4g}" if isinstance(x, float) else str(x))
+    lines = [list(flat.columns), ["---"] * flat.shape[1], *rounded.to_numpy().tolist()]
+    markdown = ["| " + " | ".join(line) + " |" for line in lines]
+    write_whole(file.with_suffix(".csv"), flat.to_csv(index=False).encode())
+    write_whole(file.with_suffix(".md"), ("\n".join(markdown) + "\n").encode())
+    write_whole(file.with_suffix(".tex"), rounded.to_latex(index=False, escape=True).encode())
+
+
+def _short(frame: pd.DataFrame) -> pd.DataFrame:
+    """Mean ± standard error, a column for each score."""
+    text = frame.apply(lambda row: f"{row['mean']:.2f} ± {row['se']:.2f}", axis=1)
+    scores = list(dict.fromkeys(frame.index.get_level_values("scorer")))
+    return text.unstack("scorer")[scores].reset_index().map(_plain)  # noqa: PD010
+
+
+def _short_table_1(frame: pd.DataFrame) -> pd.DataFrame:
+    """Mean and interval, a column for each comparison and tie rule."""
+    columns = {}
+    for rule in frame.columns.unique(0):
+        for name in frame[rule].columns.unique(0):
+            part = frame[rule][name]
+            columns[f"over {name}, {rule}"] = [f"{r.mean:.2f} [{r.low:.2f}, {r.high:.2f}]" for r in part.itertuples()]
+    return pd.DataFrame({"n": [str(n) for n in frame.index], **columns})
+
+
+def _plain(value: object) -> str:
+    return f"{value:.0f}" if isinstance(value, float) else str(value)

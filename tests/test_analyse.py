@@ -1,0 +1,146 @@
+"""Tables against values by hand, and intervals against their promise."""
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from benchmark.analyse import compare, differences, holm, mean_tables, means, table_1
+from benchmark.tables import tables_of, write_table
+
+
+def tidy(values: Mapping[str, Sequence[float | None]], m: int = 8, nn: int = 2, n: int = 50) -> pd.DataFrame:
+    """Records of one cell: the SHD of each score in each trial; None is a trial that failed."""
+    rows = [
+        {
+            "m": m,
+            "nn": nn,
+            "n": n,
+            "replicate": r,
+            "scorer": name,
+            "shd": x,
+            "shd_best": x,
+            "shd_worst": x,
+            "rank_mid": None,
+        }
+        for name, column in values.items()
+        for r, x in enumerate(column)
+    ]
+    return pd.DataFrame(rows).assign(rank_best=None, rank_worst=None, error=None)
+
+
+def test_mean_and_its_error() -> None:
+    table = means(tidy({"bic": [1, 2, 6]}), "shd", ["scorer"]).loc["bic"]
+    assert table["mean"] == 3
+    assert table["se"] == pytest.approx(sqrt((4 + 1 + 9) / 2) / sqrt(3))  # sd with n − 1, over √n
+    assert table["count"] == 3
+    assert table["high"] - table["mean"] == pytest.approx(
+        4.302652729911275 * table["se"]
+    )  # t with 2 degrees of freedom
+
+
+def test_tables_have_every_tie_rule_and_only_what_was_measured() -> None:
+    records = tidy({"bic": [1, 2, 6], "rnml": [0, 1, 2]})
+    records["shd_worst"] += 2
+    tables = mean_tables(records)
+    assert list(tables) == ["SHD"]
+    assert tables["SHD"].loc[(8, 2, 50, "bic"), ("worst", "mean")] == 5
+    assert tables["SHD"].loc[(8, 2, 50, "rnml"), ("random", "mean")] == 1
+
+
+def test_differences_are_taken_within_trials() -> None:
+    records = tidy({"rnml": [1, 5, 2, None], "mdl": [3, 4, 2, 7], "aic": [9, 4, None, 1], "bic": [2, 6, 3, 3]})
+    assert differences(records, "rnml", "mdl", "shd")["difference"].tolist() == [2, -1, 0]
+    best = differences(records, "rnml", "aic/bic", "shd")  # trials in which one of the two failed do not count
+    assert best["difference"].tolist() == [2 - 1, 4 - 5]
+
+
+def test_comparison_by_hand() -> None:
+    records = tidy({"rnml": [1, 2, 3, 4], "mdl": [2, 4, 3, 7]})
+    row = compare(records, "rnml", "mdl", "shd").iloc[0]
+    result = stats.ttest_rel([2, 4, 3, 7], [1, 2, 3, 4])
+    assert row["mean"] == 1.5
+    assert row["p"] == pytest.approx(result.pvalue)
+    low, high = result.confidence_interval(0.95)
+    assert (row["low"], row["high"]) == pytest.approx((low, high))
+    sd = np.std([1, 2, 0, 3], ddof=1)
+    assert row["needed"] == np.ceil((stats.t.ppf(0.975, 3) * sd / 1.5) ** 2)
+
+
+def test_scores_that_never_differ() -> None:
+    row = compare(tidy({"rnml": [1, 2, 3], "mdl": [1, 2, 3]}), "rnml", "mdl", "shd").iloc[0]
+    assert (row["mean"], row["low"], row["high"], row["p"]) == (0, 0, 0, 1)
+
+
+def test_holm_by_hand() -> None:
+    p = pd.Series([0.01, 0.04, 0.03, 0.005], index=list("abcd"))
+    assert holm(p).to_dict() == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
+
+
+def test_table_1_in_both_readings() -> None:
+    """Two cells of n = 50 and one of n = 500; the better of AIC and BIC changes with the cell and the trial."""
+    records = pd.concat(
+        [
+            tidy({"rnml": [1, 1], "mdl": [2, 4], "aic": [3, 1], "bic": [2, 6]}, nn=2),
+            tidy({"rnml": [2, 2], "mdl": [2, 2], "aic": [5, 9], "bic": [4, 4]}, nn=4),
+            tidy({"rnml": [1, 3], "mdl": [0, 3], "aic": [1, 3], "bic": [1, 4]}, n=500),
+        ]
+    )
+    table = table_1(records)
+    assert table["mdl"]["mean"].to_dict() == {50: (2 + 0) / 2, 500: -0.5, "all": (2 + 0 - 0.5) / 3}
+    # cell means: AIC 2 against BIC 4, then 7 against 4, then 2 against 2.5
+    assert table["best of aic/bic"]["mean"].to_dict() == {50: (1 + 2) / 2, 500: 0, "all": 1.0}
+    # smaller in each trial: (2, 1), (4, 4), (1, 3)
+    smaller = table_1(records, reading="replicate")["best of aic/bic"]["mean"]
+    assert smaller.to_dict() == {50: (0.5 + 2) / 2, 500: 0, "all": pytest.approx((0.5 + 2 + 0) / 3)}
+    # errors of independent cells: differences (1, 3) and (0, 0) have se 1 and 0
+    assert table["mdl"].loc[50, "se"] == pytest.approx(1 / 2)
+    assert table["mdl"].loc["all", "trials"] == 6
+    with pytest.raises(ValueError, match=r"cell.* or .*replicate"):
+        table_1(records, reading="both")
+
+
+@pytest.mark.parametrize("trials", [5, 100])
+def test_intervals_cover_as_they_promise(trials: int) -> None:
+    """95 % of intervals contain the true difference, within Monte Carlo error, also for few trials."""
+    rng = np.random.default_rng(trials)
+    times, hits = 1000, 0
+    for _ in range(times):
+        common = rng.normal(10, 3, trials)
+        records = tidy({"rnml": list(common), "mdl": list(common + rng.normal(0.5, 1, trials))})
+        row = compare(records, "rnml", "mdl", "shd").iloc[0]
+        hits += row["low"] <= 0.5 <= row["high"]
+    assert abs(hits / times - 0.95) < 4 * sqrt(0.95 * 0.05 / times)
+
+
+SETTINGS = {"baseline": "rnml", "over": "mdl", "best_of": ["aic", "bic"], "reading": "cell"}
+
+
+def test_the_tables_that_records_allow(tmp_path: Path) -> None:
+    records = tidy({"aic": [3, 1], "bic": [2, 6], "mdl": [2, 4], "rnml": [1, 1]})
+    tables = tables_of(records, SETTINGS)
+    assert set(tables) == {"mean_shd", "table_1", *(f"shd_{name}_minus_rnml" for name in ("aic", "bic", "mdl"))}
+    short = tables["mean_shd"].short
+    assert short is not None
+    assert short.iloc[0].tolist() == ["8", "2", "50", "2.00 ± 1.00", "4.00 ± 2.00", "3.00 ± 1.00", "1.00 ± 0.00"]
+    write_table(tables["table_1"].frame, tmp_path / "table_1")
+    assert pd.read_csv(tmp_path / "table_1.csv")["random mdl mean"].tolist() == [2.0, 2.0]
+    assert "| 50 | 2 | 1 |" in (tmp_path / "table_1.md").read_text()
+    assert r"\begin{tabular}" in (tmp_path / "table_1.tex").read_text()
+
+
+def test_partial_records_give_the_tables_they_can() -> None:
+    """A score that is missing, a failed trial, a cell with one trial: no wrong mean, and the counts say so."""
+    records = tidy({"bic": [2, None, 5], "rnml": [1, 1, None]})
+    tables = tables_of(records, SETTINGS)
+    assert set(tables) == {"mean_shd", "shd_bic_minus_rnml"}
+    assert tables["mean_shd"].frame["random"]["count"].tolist() == [2, 2]
+    paired = tables["shd_bic_minus_rnml"].frame["random"].iloc[0]
+    assert (paired["count"], paired["mean"]) == (1, 1)
+    assert np.isnan(paired["low"])
+    assert set(tables_of(tidy({"bic": [2, 3]}), SETTINGS)) == {"mean_shd"}
+    assert tables_of(tidy({"bic": [None, None]}), SETTINGS) == {}
