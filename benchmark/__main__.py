@@ -1,5 +1,6 @@
 """The command line: `python -m benchmark +experiment=…`. Hydra composes the config; `--help` says what there is."""
 
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,12 +23,12 @@ Keys:
   seed                            root of all random numbers
   parallel                        loky (all cores) or serial
   parallel.n_jobs                 number of workers
-  results_dir                     where results go; results/<experiment>/ by default
+  results_dir                     where <experiment>/ goes; results by default
   stages                          of run, analyse, replay: 'stages=[run,analyse]' by default
   replay.m, .nn, .n, .replicate   the trial that stages=[replay] shows
 
-Everything else is in conf/, and `--cfg job` prints it. A stopped run goes on where it was when started again.
-Several values for a key run one after another with -m: -m design.m=8,10 seed=1,2"""
+Options come first: --config-dir DIR adds experiments and scorers of your own, -m runs several values of a key one after
+another, e.g. -m design.m=8,10 seed=1,2. Everything else is in conf/, and `--cfg job` prints it. A stopped run goes on where it was when started again."""
 
 
 def help_text() -> str:
@@ -49,10 +50,16 @@ def main() -> None:
     from benchmark.config import allowed  # Hydra finds the schema that this module registers
 
     jobs: list[bool] = []
+    started: list[str] = []
+
+    def job(config: "DictConfig") -> None:
+        started.append(config.name)
+        jobs.append(_do(config))
+
     try:
-        hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(lambda c: jobs.append(_do(c)))()
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
     except SystemExit as stop:
-        if stop.code == 1 and not jobs:  # Hydra has said what it could not compose
+        if stop.code == 1 and not started:  # Hydra has said what it could not compose
             print(
                 f"\nexperiments: {_options('experiment')}\nscorers: {_options('scorers')}\n{allowed()}", file=sys.stderr
             )
@@ -78,15 +85,23 @@ def _do(config: "DictConfig") -> bool:
     from benchmark.config import ConfigError
     from benchmark.stages import Experiment
 
-    console = Console(soft_wrap=True)
+    console = Console(markup=False, highlight=False)
     try:
         return Experiment.of(config).do(console)
     except ConfigError as error:
         sys.exit(f"{error}")
-    except KeyboardInterrupt:
-        print("\nStopped. What was finished is kept: the same command goes on from here.", file=sys.stderr)
-        sys.exit(130)
+    except OSError as error:
+        sys.exit(f"{error}. What was finished before is kept: the same command goes on when this is mended.")
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
-    main()
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        main()
+    except KeyboardInterrupt:
+        print("\nStopped. What was finished is kept: the same command goes on from here.", file=sys.stderr)
+        sys.exit(130)

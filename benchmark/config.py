@@ -26,6 +26,10 @@ Reading = Enum("Reading", "cell replicate")
 Stage = Enum("Stage", "run analyse replay")
 
 
+# A study of many trials with more nodes than this would not end.
+LARGEST = 28
+
+
 class ConfigError(ValueError):
     """A config that cannot be run."""
 
@@ -136,6 +140,14 @@ def study_of(config: DictConfig) -> Study:
         search=Search(**{f.name: _plain(search[f.name]) for f in fields(Search)}),
     )
     _refuse_impossible(study)
+    if config.parallel.n_jobs == 0:
+        raise ConfigError("parallel.n_jobs must be the number of workers, or −1 for one on each core. Got 0.")
+    if not config.stages:
+        raise ConfigError("stages must name one of run, analyse, replay at least, e.g. 'stages=[run,analyse]'.")
+    if not config.results_dir:
+        raise ConfigError("results_dir must be a folder. Got nothing.")
+    if config.replay.replicate < 0:
+        raise ConfigError(f"replay.replicate must be 0 at least. Got {config.replay.replicate}.")
     if not config.scorers:
         raise ConfigError("scorers must name one score at least, e.g. 'scorers=[bic,rnml]'.")
     return study
@@ -147,6 +159,8 @@ def _refuse_impossible(study: Study) -> None:
     for m in design.m:
         if m < 2:
             raise ConfigError(f"design.m must be 2 at least. Got {m}.")
+        if m > LARGEST:
+            raise ConfigError(f"design.m must be {LARGEST} at most: the best network of more needs too much. Got {m}.")
         if m > MOST and (exhaustive or uniform):
             what = "search=exhaustive goes" if exhaustive else "design.dags=uniform draws"
             raise ConfigError(
@@ -166,10 +180,14 @@ def _refuse_impossible(study: Study) -> None:
         raise ConfigError(f"design.n must be 3 at least. Got {min(design.n)}.")
     if design.replicates < 1:
         raise ConfigError(f"design.replicates must be 1 at least. Got {design.replicates}.")
-    if not 0 < design.low <= design.high:
-        raise ConfigError(f"design.low and design.high must be 0 < low ≤ high. Got {design.low:g} and {design.high:g}.")
+    if not 0 < design.low <= design.high < 1e100:
+        raise ConfigError(
+            f"design.low and design.high must be 0 < low ≤ high < 1e100. Got {design.low:g} and {design.high:g}."
+        )
     cap = search.max_parents
-    if cap not in ("oracle", "none") and not (isinstance(cap, int) and cap >= 0):
+    if exhaustive and cap != "none":
+        raise ConfigError(f"search=exhaustive goes through all DAGs: search.max_parents must be none. Got {cap!r}.")
+    if cap not in ("oracle", "none") and not (type(cap) is int and cap >= 0):
         raise ConfigError(f"search.max_parents must be oracle, none or a number from 0 on. Got {cap!r}.")
     if not 0 <= search.tolerance < 1:
         raise ConfigError(f"search.tolerance must be from 0 to 1. Got {search.tolerance:g}.")

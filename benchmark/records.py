@@ -2,17 +2,21 @@
 
 Finished trials of one cell under one score are *pieces* in a store that all experiments share: small files under
 `store/<key>/`, where the key is a hash of everything that determines the numbers (seed, cell, design, search, score,
-its options and source, the source of the kernels, the versions of the numerical libraries). A piece begins with the
-checksum of the rest: a truncated or foreign file is recognised, set aside, and its trials are computed again. Files
-are written under another name and then renamed. `records.parquet` is made from the pieces, in the order of the design.
+its options, its source and that of what it imports, the source of the kernels, the versions of the numerical
+libraries). A piece begins with the checksum of its key and the rest: a truncated or foreign file is recognised, set
+aside, and its trials are computed again. Files are written under another name and then renamed. `records.parquet` is made from the pieces, in the order of the design.
 """
 
+import ast
+import fcntl
 import hashlib
 import importlib
-import inspect
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import count
@@ -52,6 +56,8 @@ SCHEMA = pa.schema(
     ]
 )
 
+COORDINATES = ("m", "nn", "n", "replicate", "scorer")
+
 # What the numbers of a trial depend on beside the score: a change in any of these makes new keys.
 ENGINE = (
     *("scorers.base", "scorers.moments", "scorers.families", "scorers.network"),
@@ -63,19 +69,21 @@ LIBRARIES = ("numpy", "scipy", "numba")
 
 @dataclass(frozen=True)
 class Pieces:
-    """The finished trials of one cell under one score."""
+    """The finished trials of one cell under one score, and the folder that keeps them under their key."""
 
     folder: Path
+    coordinates: Row
 
     def load(self) -> dict[int, Row]:
-        """The rows that are there, by replicate. A file that is not whole is set aside."""
+        """The rows that are there, by replicate. A file that is not whole, or not of this key, is set aside."""
         rows: dict[int, Row] = {}
         for file in sorted(self.folder.glob("*.json")):
             checksum, _, body = file.read_text(encoding="utf-8", errors="replace").partition("\n")
-            if hashlib.sha256(body.encode()).hexdigest() != checksum:
-                file.rename(_free_name(file.with_suffix(".damaged")))
-                continue
-            rows |= {row["replicate"]: row for row in json.loads(body)}
+            if self._checksum(body) == checksum:
+                rows |= {row["replicate"]: self.coordinates | row for row in json.loads(body)}
+            else:
+                with suppress(FileNotFoundError):  # another run has done so
+                    file.rename(_free_name(file.with_suffix(".damaged")))
         return rows
 
     def save(self, rows: Sequence[Row]) -> None:
@@ -83,51 +91,74 @@ class Pieces:
         rows = [row for row in rows if row.get("error") is None]
         if rows:
             self.folder.mkdir(parents=True, exist_ok=True)
-            body = json.dumps(rows)
-            checksum = hashlib.sha256(body.encode()).hexdigest()
-            write_whole(
-                self.folder / f"{rows[0]['replicate']:06d}-{checksum[:8]}.json",
-                f"{checksum}\n{body}".encode(),
-                sync=False,
-            )
+            body = json.dumps([{key: row[key] for key in row if key not in self.coordinates} for row in rows])
+            checksum = self._checksum(body)
+            file = self.folder / f"{rows[0]['replicate']:06d}-{checksum[:8]}.json"
+            write_whole(file, f"{checksum}\n{body}".encode(), sync=False)
+
+    def _checksum(self, body: str) -> str:
+        return hashlib.sha256(f"{self.folder.name}\n{body}".encode()).hexdigest()
 
 
-def pieces(store: Path, study: Study, cell: Cell, scorer: Mapping[str, Any]) -> Pieces:
-    """Where the trials of a cell under a score, given by its config, are kept."""
+def pieces(store: Path, study: Study, cell: Cell, name: str, scorer: Mapping[str, Any]) -> Pieces:
+    """Where the trials of a cell under a score, given by its config, are kept. The score's name is not in the key."""
     content = {
         "seed": study.seed,
         "cell": asdict(cell),
         "design": study.design.settings(),
         "search": asdict(study.search),
         "scorer": dict(scorer),
-        "source": _source_of_target(scorer["_target_"]),
+        "source": _sources(scorer["_target_"].rpartition(".")[0]),
         "engine": _engine(),
     }
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
-    return Pieces(store / key)
+    return Pieces(store / key, {**asdict(cell), "scorer": name})
+
+
+def table_of(rows: Iterable[Row]) -> pa.Table:
+    """The rows as a table with all columns."""
+    rows = list(rows)
+    return pa.table({name: [row.get(name) for row in rows] for name in SCHEMA.names}, schema=SCHEMA)
 
 
 def write_records(rows: Iterable[Row], file: Path) -> None:
     """Write rows to a Parquet file; the same rows give the same bytes."""
-    rows = list(rows)
-    columns = {name: [row.get(name) for row in rows] for name in SCHEMA.names}
     buffer = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns, schema=SCHEMA), buffer, compression="zstd")
+    pq.write_table(table_of(rows), buffer, compression="zstd")
     write_whole(file, buffer.getvalue().to_pybytes())
 
 
 def keep_other_results(folder: Path, rows: Sequence[Row]) -> Path | None:
-    """Move a results folder aside if its records are not among the new rows; return where it went."""
+    """Move a results folder aside if the new rows would lose any of its own; return where it went.
+
+    A failed row may go when its trial has not failed now. A file that cannot be read is kept aside, too.
+    """
     file = folder / "records.parquet"
     if not file.exists():
         return None
     new = {tuple(row.get(name) for name in SCHEMA.names) for row in rows}
-    old = pq.read_table(file)
-    if old.schema.equals(SCHEMA) and all(tuple(row.values()) in new for row in old.to_pylist() if row["error"] is None):
+    mended = {tuple(row[key] for key in COORDINATES) for row in rows if row.get("error") is None}
+    try:
+        table = pq.read_table(file)
+        old = table.to_pylist() if table.schema.equals(SCHEMA) else None
+    except pa.ArrowInvalid:
+        old = None
+    if old is not None and all(
+        tuple(row.values()) in new or (row["error"] and tuple(row[key] for key in COORDINATES) in mended) for row in old
+    ):
         return None
     aside = _free_name(folder)
     folder.rename(aside)
     return aside
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """One process at a time: others that want the same folder wait."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def write_whole(file: Path, content: bytes, *, sync: bool = True) -> None:
@@ -150,12 +181,29 @@ def _free_name(path: Path) -> Path:
     return next(name for i in count(1) if not (name := path.with_name(f"{path.name}.{i}")).exists())
 
 
-def _source_of_target(target: str) -> str:
-    """The hash of the source file of what a config's `_target_` names."""
-    module, _, name = target.rpartition(".")
-    file = inspect.getsourcefile(getattr(importlib.import_module(module), name))
-    assert file is not None
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+def _sources(module: str) -> dict[str, str]:
+    """The hashes of a module's source file and, in turn, of all it imports that is not installed."""
+    importlib.import_module(module)
+    hashes: dict[str, str] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if name in hashes or file is None or not file.endswith(".py") or _installed(file):
+            continue
+        source = Path(file).read_bytes()
+        hashes[name] = hashlib.sha256(source).hexdigest()
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                waiting += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                waiting += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return hashes
+
+
+def _installed(file: str) -> bool:
+    """Whether a file belongs to Python or to an installed package, whose versions are in the key."""
+    return any(Path(file).is_relative_to(path) for path in set(sysconfig.get_paths().values()))
 
 
 @cache

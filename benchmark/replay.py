@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import networkx as nx
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -34,10 +35,14 @@ def replay(
     """Draw a trial again, let every score learn from it (random ties), print the outcome and draw it to a file."""
     trial = Trial.draw(study, cell, replicate)
     truth = trial.truth.adjacency
-    table = Table("scorer", "score", "of truth", "edges", "right", "reversed", "extra", "missing", "SHD")
+    table = Table("scorer", "score", "of truth", "edges", "right", "reversed", "extra", "missing", "SHD", box=SIMPLE)
     learned = {}
     for name, scorer in scorers.items():
-        _, network, _ = trial.learn(scorer)
+        try:
+            _, network, _ = trial.learn(scorer)
+        except Exception as error:  # whatever a score raises: the others are shown
+            console.print(f"{name} failed: {type(error).__name__}: {error}")
+            continue
         errors = EdgeErrors.of(truth, network.adjacency)
         wrong = (errors.reversed, errors.extra, errors.missing)
         learned[name] = network.adjacency

@@ -87,7 +87,7 @@ def run(
     for study in studies:
         for cell in study.design.cells():
             for name, config in configs.items():
-                places[study, cell, name] = place = pieces(store, study, cell, config)
+                places[study, cell, name] = place = pieces(store, study, cell, name, config)
                 found[study, cell, name] = place.load()
             batches += _batches(study, cell, {name: found[study, cell, name] for name in configs})
     # long ones first, so that all workers end at about the same time

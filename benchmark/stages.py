@@ -2,19 +2,22 @@
 
 import json
 import platform
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow.parquet as pq
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import InstantiationException
 from hydra.types import RunMode
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
@@ -23,7 +26,7 @@ from rich.table import Table
 
 from benchmark.config import ConfigError, Stage, study_of
 from benchmark.design import Cell, Study
-from benchmark.records import keep_other_results, write_records, write_whole
+from benchmark.records import alone, keep_other_results, table_of, write_records, write_whole
 from benchmark.runner import Outcome, Workers, run
 from scorers.base import Scorer
 
@@ -43,25 +46,23 @@ class Experiment:
     def of(cls, config: DictConfig) -> "Experiment":
         """Check a config and make its studies and scores."""
         name = config.name
-        if not name or Path(name).name != name or name.startswith("."):
+        if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
             raise ConfigError(f"name must be the plain name of a folder. Got {name!r}.")
-        folder = Path(config.results_dir) / name
         hydra = HydraConfig.get()
         if hydra.mode == RunMode.MULTIRUN:  # each job of a sweep has a folder of its own
-            folder /= hydra.job.override_dirname.replace("/", "_")
-        return cls(config, [study_of(part) for part in _parts(config)], _scorers(config), folder)
+            name += "," + hydra.job.override_dirname.replace("/", "_")
+        studies = list(dict.fromkeys(study_of(part) for part in _parts(config)))
+        return cls(config, studies, _scorers(config), Path(config.results_dir) / name)
 
     def do(self, console: Console) -> bool:
         """Do the stages that are asked for; return whether no trial failed."""
         stages = set(self.config.stages)
-        failures = 0
-        if Stage.run in stages:
-            failures = len(self.run(console).failures)
+        outcome = self.run(console) if Stage.run in stages else None
         if Stage.analyse in stages:
-            self.analyse(console)
+            self.analyse(outcome, console)
         if Stage.replay in stages:
             self.replay(console)
-        return failures == 0
+        return not (outcome and outcome.failures)
 
     def run(self, console: Console) -> Outcome:
         """Compute what is missing; write records and manifest."""
@@ -70,40 +71,44 @@ class Experiment:
         workers = Workers(self.config.parallel.backend.name, self.config.parallel.n_jobs)
         store = Path(self.config.results_dir) / ".store"
         outcome = run(self.studies, configs, self.scorers, store, workers, console)  # type: ignore[arg-type]
-        aside = keep_other_results(self.folder, outcome.rows)
-        if aside:
-            console.print(f"{self.folder} held results of other settings: they are now in {aside}.")
-        write_records(outcome.rows, self.records)
         wall = time.time() - start
-        write_whole(self.folder / "manifest.json", json.dumps(self._manifest(outcome, wall), indent=2).encode())
+        with alone(store):
+            if aside := keep_other_results(self.folder, outcome.rows):
+                console.print(f"{self.folder} held results of other settings: they are now in {aside}.")
+            before = self.records.read_bytes() if self.records.exists() else None
+            write_records(outcome.rows, self.records)
+            if (
+                before != self.records.read_bytes() or not self.manifest.exists()
+            ):  # else the old one says how it was made
+                write_whole(self.manifest, json.dumps(self._manifest(outcome, wall), indent=2).encode())
         trials = len(outcome.rows) // len(self.scorers)
         console.print(
             f"{trials:,} trials × {len(self.scorers)} scores, {outcome.computed:,} computed now, {wall:.1f} s"
         )
-        if outcome.failures:
-            console.print(f"{len(outcome.failures):,} rows failed; the first reasons:")
-            for reason in sorted({str(row["error"]) for row in outcome.failures})[:3]:
-                console.print(f"  {reason}", markup=False)
+        for name in self.scorers:
+            failed = [row for row in outcome.failures if row["scorer"] == name]
+            if failed:
+                console.print(f"{name} failed in {len(failed):,} of {trials:,} trials, first: {failed[0]['error']}")
         return outcome
 
-    def analyse(self, console: Console) -> None:
-        """Write the tables, show the means, and say where things are."""
-        import pandas as pd
-
+    def analyse(self, outcome: Outcome | None, console: Console) -> None:
+        """Write the tables, show the means, and say where things are; of this run, or of what is in the folder."""
         from benchmark.tables import tables_of, write_table
 
-        if not self.records.exists():
+        if outcome is None and not self.records.exists():
             raise ConfigError(f"There are no records at {self.records} to analyse: run with stages=[run,analyse].")
+        records = (table_of(outcome.rows) if outcome else pq.read_table(self.records)).to_pandas()
         settings = OmegaConf.to_container(self.config.analysis, enum_to_str=True)
-        for name, table in tables_of(pd.read_parquet(self.records), settings).items():  # type: ignore[arg-type]
+        for name, table in tables_of(records, settings).items():  # type: ignore[arg-type]
             write_table(table.frame, self.folder / "tables" / name)
             if table.short is not None:
                 shown = Table(*(str(key) for key in table.short.columns), title=table.title)
                 for row in table.short.itertuples(index=False):
                     shown.add_row(*row)
                 console.print(shown)
-        console.print(f"records:  {self.records}")
-        console.print(f"manifest: {self.folder / 'manifest.json'}")
+        made = json.loads(self.manifest.read_text())["command"]
+        console.print(f"records:  {self.records}, made by {shlex.join(made)}")
+        console.print(f"manifest: {self.manifest}")
         console.print(f"tables:   {self.folder / 'tables'}")
 
     def replay(self, console: Console) -> None:
@@ -114,7 +119,8 @@ class Experiment:
         for study in self.studies:
             for cell in study.design.cells():
                 if all(wanted[key] in (None, getattr(cell, key)) for key in ("m", "nn", "n")):
-                    name = f"replay_m{cell.m}_nn{cell.nn}_n{cell.n}_r{wanted.replicate}.png"
+                    density = "" if cell.nn is None else f"_nn{cell.nn}"
+                    name = f"replay_m{cell.m}{density}_n{cell.n}_r{wanted.replicate}.png"
                     replay(study, cell, wanted.replicate, self.scorers, self.folder / name, console)
                     return
         cells = [cell for study in self.studies for cell in study.design.cells()]
@@ -124,6 +130,11 @@ class Experiment:
     def records(self) -> Path:
         """The file of all rows."""
         return self.folder / "records.parquet"
+
+    @property
+    def manifest(self) -> Path:
+        """The file that says how the records were made."""
+        return self.folder / "manifest.json"
 
     def _manifest(self, outcome: Outcome, wall: float) -> dict[str, Any]:
         commit = subprocess.run(
@@ -138,6 +149,7 @@ class Experiment:
             "command": ["python", "-m", "benchmark", *sys.argv[1:]],
             "seed": self.config.seed,
             "config": OmegaConf.to_container(self.config, resolve=True, enum_to_str=True),
+            "studies": [asdict(study) for study in self.studies],
             "cells": sum(len(study.design.cells()) for study in self.studies),
             "rows": len(outcome.rows),
             "failures": len(outcome.failures),
@@ -160,6 +172,12 @@ def _parts(config: DictConfig) -> list[DictConfig]:
     if not config.parts:
         return [config]
     overrides = [o for o in HydraConfig.get().overrides.task if not o.lstrip("+").startswith("experiment=")]
+    plain = compose("config", overrides=overrides)
+    if any(config[key] != plain[key] for key in ("design", "search", "scorers", "seed")):
+        raise ConfigError(
+            f"{config.name} has parts, which have their own design, search, scorers and seed: it must give only name "
+            "and parts. Override the others on the command line."
+        )
     return [compose("config", overrides=[f"+experiment={part}", *overrides]) for part in config.parts]
 
 
@@ -167,8 +185,14 @@ def _scorers(config: DictConfig) -> dict[str, Scorer]:
     scorers = {}
     for name, each in config.scorers.items():
         if not isinstance(each, DictConfig) or "_target_" not in each:
-            raise ConfigError(f"scorers.{name} must have a _target_, the path of its class. Got {each}.")
-        scorer = instantiate(each)
+            raise ConfigError(
+                f"scorers must hold a name with a _target_, the path of its class: a file of two lines, "
+                f"'mine:' and '  _target_: my_module.Mine'. Got {name}: {each}."
+            )
+        try:
+            scorer = instantiate(each)
+        except InstantiationException as error:
+            raise ConfigError(f"scorers.{name} cannot be made: {error}") from error
         if not callable(scorer):
             raise ConfigError(f"scorers.{name}: {each._target_} must make a callable. Got {scorer!r}.")
         scorers[str(name)] = scorer

@@ -33,12 +33,15 @@ class Trial:
         The truth's own families.
     ties : Array
         Weights of the tie rules optimistic, random and pessimistic; the same for all scores.
+    tolerance : float
+        What counts as a tie.
     """
 
     truth: Truth
     families: Families
     truth_block: Block
     ties: Array
+    tolerance: float
 
     @classmethod
     def draw(cls, study: Study, cell: Cell, replicate: int) -> "Trial":
@@ -50,11 +53,11 @@ class Trial:
             block = families.network((1 << np.arange(cell.m)) @ truth.adjacency)
         else:
             block = families_of(families.moments, truth.adjacency.astype(bool))
-        return cls(truth, families, block, ties)
+        return cls(truth, families, block, ties, study.search.tolerance)
 
     def learn(self, scorer: Scorer) -> list[Network]:
         """The best networks under a score: the nearest to the truth, a random one, and the farthest."""
-        return optima(self.families, scorer, self.ties, threads=1)
+        return optima(self.families, scorer, self.ties, tolerance=self.tolerance, threads=1)
 
 
 def parent_cap(search: Search, truth: Truth) -> int | None:
@@ -72,13 +75,14 @@ def run_trials(
     """The rows of some trials of a cell, for each score. A score that fails gives a row that says why."""
     rows: dict[str, list[Row]] = {name: [] for name in scorers}
     for replicate in replicates:
-        trial = Trial.draw(study, cell, replicate)
+        trial: Trial | None = None
         measure = _rank_row if study.search.kind == "exhaustive" else _shd_row
         for name, scorer in scorers.items():
             row: Row = {"m": cell.m, "nn": cell.nn, "n": cell.n, "replicate": replicate, "scorer": name}
             try:
+                trial = trial or Trial.draw(study, cell, replicate)
                 row |= measure(study, trial, scorer)
-            except Exception as error:  # whatever a score of anybody's raises is a result, not the end of the run
+            except (Exception, SystemExit) as error:  # whatever a score raises is a result, not the end of the run
                 # without the address in memory that Python names nameless things by: it differs from run to run
                 row["error"] = re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {error}")
             rows[name].append(row)

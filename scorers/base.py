@@ -140,7 +140,8 @@ def code_lengths(scorer: Scorer, f: Block) -> Array:
     value = value.astype(np.float64, copy=False)
     asked = f.k <= f.most
     if asked.all():
-        finite = np.isfinite(value.sum())  # only if all terms are
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(value.sum())  # only if all terms are
     else:
         value = np.where(asked, value, np.inf)
         finite = np.count_nonzero(np.isfinite(value)) == np.count_nonzero(asked) * (value.size // asked.size)

@@ -99,8 +99,7 @@ class Families:
                 f"n = {n} samples cannot fit families with {max_parents} parents and the constant "
                 f"(k = {max_parents + 1}): n > k is needed. Give max_parents ≤ {n - 2}, or more data."
             )
-        # the log-determinants, and the arrays of one block of one child
-        _refuse_large(m, 8 * ((1 << m) + 8 * (1 << (m - 1))))
+        _refuse_large(m, 8 * (1 << m))
         independent = moments.independent(range(m))
         if not independent and max_parents == m - 1:
             moments.refuse_dependent(range(m))
@@ -141,6 +140,7 @@ class Families:
         """All parent sets of child j."""
         if not 0 <= j < self.m:
             raise IndexError(f"child must be from 0 to m − 1 = {self.m - 1}. Got {j} instead.")
+        _refuse_large(self.m, 8 * 8 * (1 << (self.m - 1)))  # the block and what a score makes of it
         block = self.block(range(j, j + 1), 0, self.m - 1)
         return replace(
             block,

@@ -49,8 +49,8 @@ def all_dags(m: int) -> Masks:
     """
     if not 2 <= m <= MOST:
         raise ValueError(
-            f"All DAGs can be gone through for m from 2 to {MOST} nodes. Got m = {m}, which has {count_dags(m):,} "
-            "DAGs: search for the best one with search.learn."
+            f"All DAGs can be gone through for m from 2 to {MOST} nodes. Got m = {m}, which has "
+            f"{f'{count_dags(m):,}' if m < 20 else 'far too many'} DAGs: search for the best one with search.learn."
         )
     masks = np.empty((count_dags(m), m), dtype=np.uint8)
     _enumerate(masks)

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import cpu_count
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from scorers.families import Families, block_bits, expand, members, score_table
 from scorers.moments import Data
 from scorers.network import checked_adjacency
 from search import kernels
-from search.ties import TOLERANCE, Ties, band_weights, edge_weights, shd_of_weights
+from search.ties import TOLERANCE, Ties, band_weights, edge_weights, score_size, shd_of_weights
 
 # The table of all children is kept in memory up to this many nodes; above, that of LOW nodes is.
 WHOLE, LOW = 25, 24
@@ -141,9 +142,11 @@ def tie_band(
 def _families(data: Data | Families, max_parents: int | None) -> Families:
     """The families of the data, if the search fits in memory."""
     if not isinstance(data, Families):
-        _refuse_large(np.shape(data)[1])
+        shape = np.shape(data)
+        if len(shape) == 2:  # else the families say what is wrong
+            _refuse_large(shape[1], 8)
         return Families.of(data, max_parents)
-    _refuse_large(data.m)
+    _refuse_large(data.m, 0)
     if max_parents not in (None, data.max_parents):
         raise ValueError(
             f"The families were made for max_parents = {data.max_parents}. Got max_parents = {max_parents}: "
@@ -157,6 +160,7 @@ def optima(
     scorer: Scorer,
     weights: Array,
     *,
+    tolerance: float = TOLERANCE,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> list[Network]:
@@ -168,6 +172,8 @@ def optima(
         As in `learn`.
     weights : Array
         Edge weights of each rule, as `search.ties` makes them.
+    tolerance : float
+        ε, what a unit of weight adds to a score, relative to the score's size.
 
     Returns
     -------
@@ -175,17 +181,21 @@ def optima(
         One for each rule.
     """
     m = families.m
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be 1 at least. Got {threads} instead.")
     if m <= SMALL and threads in (None, 1):
         table = score_table(families, scorer)
-        epsilon = TOLERANCE * max(1.0, float(np.abs(table[:, 0]).sum()))
+        epsilon = tolerance * score_size(table[:, 0], table[:, (1 << families.max_parents) - 1])
         parents = np.empty((len(weights), m), dtype=np.int64)
         kernels.solve(table, np.array([_by_child(epsilon * each) for each in weights]), parents)
         scores = table[np.arange(m), _compressed(parents, np.arange(m))].sum(axis=1)
     else:
-        empty = code_lengths(scorer, families.network(np.zeros(m, dtype=np.int64)))
-        epsilon = TOLERANCE * max(1.0, float(np.abs(empty).sum()))
+        masks = [np.array([expand((1 << k) - 1, j) for j in range(m)]) for k in (0, families.max_parents)]
+        none, many = (code_lengths(scorer, families.network(each)) for each in masks)
+        epsilon = tolerance * score_size(none, many)
+        meter = _Meter(progress, len(weights))
         with _workers(threads or cpu_count() or 1) as each:
-            searches = [_Search(families, scorer, epsilon * w, each, progress or (lambda _: None)) for w in weights]
+            searches = [_Search(families, scorer, epsilon * w, each, meter) for w in weights]
             parents = np.array([search.whole() if m <= WHOLE else search.chunked() for search in searches])
         scores = np.array([code_lengths(scorer, families.network(masks)).sum() for masks in parents])
     adjacencies = parents[:, None, :] >> np.arange(m)[:, None] & 1
@@ -211,11 +221,25 @@ def _workers(threads: int) -> Iterator[Each]:
             yield lambda task, items: list(pool.map(task, items))
 
 
+class _Meter:
+    """Adds up shares of work that several threads have done, and reports the sum."""
+
+    def __init__(self, progress: Progress | None, runs: int) -> None:
+        self.progress, self.runs, self.done, self.lock = progress, runs, 0.0, Lock()
+
+    def add(self, share: float) -> None:
+        """Report that a share of one run is done."""
+        if self.progress is not None:
+            with self.lock:
+                self.done = min(1.0, self.done + share / self.runs)
+                self.progress(self.done)
+
+
 class _Search:
     """One run of the dynamic programme: the problem, its tie weights, and the hands that work on it."""
 
-    def __init__(self, families: Families, scorer: Scorer, weights: Array, each: Each, progress: Progress) -> None:
-        self.families, self.scorer, self.each, self.progress = families, scorer, each, progress
+    def __init__(self, families: Families, scorer: Scorer, weights: Array, each: Each, meter: _Meter) -> None:
+        self.families, self.scorer, self.each, self.meter = families, scorer, each, meter
         self.m = families.m
         self.weights = _by_child(weights)
 
@@ -223,14 +247,13 @@ class _Search:
         """Parent masks of the best network; the table of all children in memory."""
         m = self.m
         best = np.empty((m, 1 << (m - 1)))
-        self.best_parents(range(m), [0], best)
-        self.progress(0.8)
+        self.best_parents(range(m), [0], best, share=0.8)
         total = np.full(1 << m, np.inf)
         total[0] = 0.0
         self.best_sinks(best, total)
         parents = np.empty(m, dtype=np.int64)
         kernels.backtrack(best, total, parents)
-        self.progress(1.0)
+        self.meter.add(0.2)
         return parents
 
     def chunked(self) -> IntArray:
@@ -241,7 +264,6 @@ class _Search:
         sink = np.empty(1 << m, dtype=np.int8)
         best = np.empty((low, 1 << (low - 1)))
         of_child = np.empty((1, 1 << low))
-        done, all_work = 0, 3 ** (m - low)
         for u in range(1 << (m - low)):
             here = slice(u << low, (u + 1) << low)
             for j in members(u):
@@ -250,17 +272,16 @@ class _Search:
                 self.best_parents(range(low + j, low + j + 1), starts, of_child)
                 before = slice(without << low, (without + 1) << low)
                 kernels.relax_high(total[here], total[before], of_child[0], low + j, sink[here])
-            self.best_parents(range(low), [v << (low - 1) for v in _subsets(u)], best)
+            share = 2 ** u.bit_count() / 3 ** (m - low)
+            self.best_parents(range(low), [v << (low - 1) for v in _subsets(u)], best, share)
             self.best_sinks(best, total[here], sink[here])
-            done += 1 << u.bit_count()
-            self.progress(done / all_work)
         del best
         return self.backtrack(sink)
 
-    def best_parents(self, children: range, starts: list[int], best: Array) -> None:
+    def best_parents(self, children: range, starts: list[int], best: Array, share: float = 0.0) -> None:
         """best[i, c] = the best score of the i-th child over parent sets in c joined with the bits of `starts`.
 
-        `starts` are compressed masks of high nodes: all subsets of a set of them.
+        `starts` are compressed masks of high nodes: all subsets of a set of them. `share` is that of all work.
         """
         bits = block_bits(self.m) if len(children) > 1 else min(CHILD_BITS, best.shape[1].bit_length() - 1)
         weights = self.weights[children.start : children.stop]
@@ -274,6 +295,7 @@ class _Search:
                 elif start == starts[0]:  # too many parents for any family of the block
                     best[:, first : first + (1 << bits)] = np.inf
             kernels.minimise_block(best, first, 1 << bits)
+            self.meter.add(share * (1 << bits) / best.shape[1])
 
         self.each(fill, range(0, best.shape[1], 1 << bits))
         self.each(lambda i: kernels.minimise(best[i], 1 << bits), range(len(children)))
@@ -329,10 +351,12 @@ def _subsets(mask: int) -> list[int]:
     return [v for v in range(mask + 1) if v & ~mask == 0]
 
 
-def _refuse_large(m: int) -> None:
-    """Raise if the search needs more memory than is free."""
+def _refuse_large(m: int, families: int) -> None:
+    """Raise if the search needs more memory than is free; its families take some bytes a set, if not there yet."""
+    if m > 60:
+        raise MemoryError(f"The best network of m = {m} nodes is one of sets of 2^{m}: no memory holds them.")
     low = m if m <= WHOLE else LOW
-    per_set = 16 if m <= WHOLE else 17
+    per_set = (8 if m <= WHOLE else 9) + families
     need = per_set * (1 << m) + 8 * low * (1 << (low - 1)) + (1 << 28)
     if m >= 20 and need > (free := psutil.virtual_memory().available):
         raise MemoryError(

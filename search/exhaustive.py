@@ -1,7 +1,7 @@
 """Every DAG on m ≤ 6 nodes scored, and the truth ranked among them."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numba
 import numpy as np
@@ -11,7 +11,9 @@ from scorers.families import Families, score_table
 from scorers.moments import Data
 from scorers.network import checked_adjacency
 from search.dags import all_dags, class_representatives, masks_of
-from search.ties import TOLERANCE
+from search.ties import TOLERANCE, score_size
+
+Among = Literal["dags", "classes"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def rank(
     scorer: Scorer,
     adjacency: Data,
     *,
-    among: Literal["dags", "classes"] = "dags",
+    among: Among = "dags",
     tolerance: float = TOLERANCE,
 ) -> Rank:
     """Rank a network among all DAGs on its nodes, or its class among all Markov equivalence classes.
@@ -57,8 +59,7 @@ def rank(
     among : {"dags", "classes"}
         What is counted. "classes" is for score-equivalent scores, and refused for others.
     tolerance : float
-        Scores that differ by less than this share of their size (the sum of the absolute code lengths of the
-        network's families, at least 1) tie.
+        Scores that differ by less than this share of their size tie; see `search.ties`.
 
     Returns
     -------
@@ -75,9 +76,15 @@ def rank(
     >>> rank(data, BIC(), [[0, 0, 1], [0, 0, 0], [0, 0, 0]], among="classes")
     Rank(best=1, mid=1.0, worst=1, total=11)
     """
-    m = data.m if isinstance(data, Families) else np.shape(data)[1]
-    all_dags(m)  # refuses many nodes before anything is computed
+    if among not in get_args(Among):
+        raise ValueError(f"among must be one of {', '.join(get_args(Among))}. Got {among!r} instead.")
+    if not tolerance >= 0:
+        raise ValueError(f"tolerance must be 0 at least. Got {tolerance} instead.")
+    shape = (data.n, data.m) if isinstance(data, Families) else np.shape(data)
+    if len(shape) == 2:  # else the families say what is wrong
+        all_dags(shape[1])  # refuses many nodes before anything is computed
     families = data if isinstance(data, Families) else Families.of(data)
+    m = families.m
     if families.max_parents < m - 1:
         raise ValueError(
             f"Ranking all DAGs needs all families. Got families with max_parents = {families.max_parents} instead."
@@ -87,7 +94,7 @@ def rank(
     truth = masks_of(checked_adjacency(adjacency, families.moments.names))
     local = table[np.arange(m), truth]
     own = float(local.sum())
-    slack = tolerance * max(1.0, float(np.abs(local).sum()))
+    slack = tolerance * score_size(table[:, 0], table[:, -1])
     if among == "classes":
         representatives = class_representatives(m)
         spread = float(np.max(np.abs(scores - scores[representatives])))

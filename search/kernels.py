@@ -208,7 +208,9 @@ def backtrack(best: Any, total: Any, parents: Any) -> None:
     s = (1 << m) - 1
     while s:
         j = 0
-        while (s >> j) & 1 == 0 or total[s ^ (1 << j)] + best[j, _compress(s ^ (1 << j), j)] != total[s]:
+        while j < m - 1 and (
+            (s >> j) & 1 == 0 or total[s ^ (1 << j)] + best[j, _compress(s ^ (1 << j), j)] != total[s]
+        ):
             j += 1
         s ^= 1 << j
         c = _compress(s, j)

@@ -10,9 +10,11 @@ the weights of a network's edges is added to its score, which decides between eq
   weights of the learned ones, so adding or subtracting ε times them finds the nearest or farthest optimum.
 - ``"first"``: no weights; the search's own order decides.
 
-ε is 1e-12 of the score's size (the sum of the absolute code lengths of the empty network's families, at least 1).
-Sums of code lengths that are equal on paper differ by some 1e-15 of that size, and two networks that are not tied
-rarely come closer than 1e-9: the weights lie between. The same tolerance defines a tie in `search.exhaustive`.
+ε is 1e-12 of the score's size: the sum over children of the larger absolute code length of the family without parents
+and of one with as many as are allowed, at least 1. Sums of code lengths that are equal on paper differ by some 1e-15
+of that size, and two networks that are not tied rarely come closer than 1e-9: the weights lie between. The same
+tolerance defines a tie in `search.exhaustive`. All this is said of scores in double precision: one that is computed in
+single precision has no exact ties, only accidents of rounding.
 """
 
 from typing import Literal, get_args
@@ -26,6 +28,26 @@ Ties = Literal["random", "optimistic", "pessimistic", "first"]
 
 # Scores that differ by less than this share of their size are equal.
 TOLERANCE = 1e-12
+
+
+def score_size(none: Array, many: Array) -> float:
+    """The size of a score, from the code lengths of each child without parents and with many.
+
+    Parameters
+    ----------
+    none, many : Array
+        One code length for each child.
+
+    Returns
+    -------
+    float
+        What differences between networks' scores are small or large in comparison with.
+    """
+    with np.errstate(over="ignore"):
+        size = float(np.maximum(np.abs(none), np.abs(many)).sum())
+    if not np.isfinite(size):
+        raise ValueError("The scores are so large that their sum is not finite: scale them down.")
+    return max(1.0, size)
 
 
 def edge_weights(ties: Ties, m: int, truth: npt.ArrayLike | None, rng: np.random.Generator | int | None) -> Array:

@@ -95,7 +95,7 @@ def test_max_parents(max_parents: int) -> None:
 
 
 def test_too_many_nodes_for_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(MemoryError, match=r"m = 45 nodes .* need 1,310,720.0 GiB, and .* GiB are free"):
+    with pytest.raises(MemoryError, match=r"m = 45 nodes .* need 262,144.0 GiB, and .* GiB are free"):
         Families.of(RNG.normal(1, 1, (100, 45)))
     free = psutil.virtual_memory()._replace(available=2**20)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)

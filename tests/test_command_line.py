@@ -54,6 +54,24 @@ def test_unknown_names_are_answered_with_those_that_exist() -> None:
     assert "replicates, dags (uniform|kalisch)" in do("+experiment=smoke", "design.replicats=3", code=1)
     assert "at most m − 1 = 5" in do("+experiment=smoke", "design.nn=9", code=1)
     assert "plain name of a folder" in do("+experiment=smoke", "name=../../x", code=1)
+    said = do("+experiment=smoke", "+scorers.mine._target_=no.such.Score", code=1)
+    assert "scorers.mine cannot be made" in said
+    assert "Traceback" not in said
+
+
+def test_two_runs_at_once_with_other_settings_lose_nothing(tmp_path: Path) -> None:
+    study = [*SMALL, f"results_dir={tmp_path}", "stages=[run]"]
+    both = [subprocess.Popen(command(*study, f"seed={seed}"), stdout=subprocess.DEVNULL) for seed in (1, 2)]
+    assert [process.wait(timeout=120) for process in both] == [0, 0]
+    manifests = [json.loads(file.read_text()) for file in tmp_path.glob("smoke*/manifest.json")]
+    assert sorted(manifest["seed"] for manifest in manifests) == [1, 2]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    said = do(*SMALL, f"results_dir={tmp_path / 'file'}", code=1)
+    assert "the same command goes on when this is mended" in said
+    assert "Traceback" not in said
 
 
 def test_killed_at_five_moments_and_continued(tmp_path: Path) -> None:
@@ -70,14 +88,15 @@ def test_killed_at_five_moments_and_continued(tmp_path: Path) -> None:
     assert files[0] == files[1]
 
 
-def test_stopped_by_the_user(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_by_the_user(tmp_path: Path, how: signal.Signals) -> None:
     study = ["+experiment=shd_m15", "stages=[run]", "design.replicates=300", f"results_dir={tmp_path}"]
     process = subprocess.Popen(command(*study), stderr=subprocess.PIPE, text=True)
     deadline = time.time() + 60
     while not list(tmp_path.rglob("*.json")):  # until something is finished
         assert time.time() < deadline
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     _, said = process.communicate(timeout=10)
     assert process.returncode == 130
     assert "the same command goes on from here" in said
@@ -97,7 +116,7 @@ def test_two_runs_at_once_both_finish(tmp_path: Path) -> None:
 def test_a_failing_score_fails_the_command(tmp_path: Path) -> None:
     awkward = ["+scorers.awkward._target_=tests.test_runner.Awkward", "+scorers.awkward.how=raise"]
     said = do(*SMALL, *awkward, "design.replicates=20", f"results_dir={tmp_path}", code=1)
-    assert "rows failed" in said
+    assert "awkward failed in" in said
     assert "no luck today" in said
     records = pq.read_table(tmp_path / "smoke" / "records.parquet").to_pylist()
     assert sum(row["error"] is not None for row in records) > 0
@@ -109,7 +128,20 @@ def test_a_sweep(tmp_path: Path) -> None:
     said = do("-m", "+experiment=smoke", "design.m=5,6", "seed=1,2", *few)
     assert said.count("4 computed now") == 4
     folders = sorted(file.parent.name for file in tmp_path.rglob("records.parquet"))
-    assert folders == [f"design.m={m},design.replicates=2,seed={seed}" for m in (5, 6) for seed in (1, 2)]
+    assert folders == [f"smoke,design.m={m},design.replicates=2,seed={seed}" for m in (5, 6) for seed in (1, 2)]
+
+
+def test_an_experiment_of_parts(tmp_path: Path) -> None:
+    """Overrides reach the parts, and the manifest says what they were."""
+    do("+experiment=paper", "design.replicates=1", f"results_dir={tmp_path}", "stages=[run]")
+    manifest = json.loads((tmp_path / "paper" / "manifest.json").read_text())
+    assert manifest["rows"] == (27 + 16) * 4
+    assert [study["search"]["kind"] for study in manifest["studies"]] == ["exhaustive"] * 2 + ["dp"] * 3
+    own = tmp_path / "conf" / "experiment"
+    own.mkdir(parents=True)
+    (own / "mine.yaml").write_text("# @package _global_\nname: mine\nseed: 7\nparts: [shd_m8, rank_m4]\n")
+    said = do("--config-dir", str(tmp_path / "conf"), "+experiment=mine", f"results_dir={tmp_path}", code=1)
+    assert "must give only name and parts" in said
 
 
 @pytest.mark.parametrize("experiment", ["shd_m10", "rank_m4"])

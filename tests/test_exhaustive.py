@@ -70,6 +70,14 @@ def test_bad_input() -> None:
         rank(data, RNML(), np.eye(4, k=1), among="classes")
     with pytest.raises(ValueError, match="Got m = 7, which has 1,138,779,265 DAGs"):
         rank(sample(np.random.default_rng(8), 30, 7), BIC(), np.eye(7, k=1))
+    with pytest.raises(ValueError, match="among must be one of dags, classes. Got 'class'"):
+        rank(data, BIC(), np.eye(4, k=1), among="class")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="tolerance must be 0 at least. Got nan"):
+        rank(data, BIC(), np.eye(4, k=1), tolerance=float("nan"))
+    with pytest.raises(ValueError, match="must be n × m"):
+        rank(data[0], BIC(), np.eye(4, k=1))
+    with pytest.raises(ValueError, match="m = 300, which has far too many DAGs"):
+        rank(np.ones((9, 300)), BIC(), np.eye(300, k=1))
     with pytest.raises(ValueError, match="acyclic"):
         rank(data, BIC(), np.ones((4, 4)))
     with pytest.raises(ValueError, match=r"needs all families. Got families with max_parents = 2"):

@@ -118,7 +118,7 @@ def test_a_score_that_fails_now_and_then(tmp_path: Path, how: str, reason: str) 
 def test_anything_that_determines_the_numbers_changes_the_key(tmp_path: Path) -> None:
     cell = SHD.design.cells()[0]
     folders = {
-        pieces(tmp_path, study, cell, scorer).folder
+        pieces(tmp_path, study, cell, "name", scorer).folder
         for study in (SHD, Study(4, SHD.design, SHD.search), Study(3, SHD.design, Search("dp", "none")))
         for scorer in (
             BIC,
@@ -129,19 +129,50 @@ def test_anything_that_determines_the_numbers_changes_the_key(tmp_path: Path) ->
     }
     assert len(folders) == 12
     wider = Study(3, Design(m=(6, 8), nn=(2,), n=(30,), replicates=99), Search("dp"))
-    assert pieces(tmp_path, wider, cell, BIC) == pieces(tmp_path, SHD, cell, BIC)
+    assert pieces(tmp_path, wider, cell, "a", BIC) == pieces(tmp_path, SHD, cell, "a", BIC)
     louder = Study(3, Design(m=(6,), nn=(2, 3), n=(30, 100), replicates=20, noise="unit"), Search("dp"))
-    assert pieces(tmp_path, louder, cell, BIC) != pieces(tmp_path, SHD, cell, BIC)
+    assert pieces(tmp_path, louder, cell, "a", BIC) != pieces(tmp_path, SHD, cell, "a", BIC)
 
 
 def test_the_source_of_a_score_is_part_of_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    module = tmp_path / "scores_of_mine.py"
-    module.write_text("def mine(f):\n    return f.ln_tau\n")
+    module, helper = tmp_path / "scores_of_mine.py", tmp_path / "help_of_mine.py"
+    module.write_text("from help_of_mine import C\n\ndef mine(f):\n    return C * f.ln_tau\n")
+    helper.write_text("C = 1\n")
     config = {"_target_": "scores_of_mine.mine"}
-    first = pieces(tmp_path, SHD, SHD.design.cells()[0], config)
-    module.write_text("def mine(f):\n    return 2 * f.ln_tau\n")
-    assert pieces(tmp_path, SHD, SHD.design.cells()[0], config) != first
+    first = pieces(tmp_path, SHD, SHD.design.cells()[0], "mine", config)
+    helper.write_text("C = 2\n")
+    second = pieces(tmp_path, SHD, SHD.design.cells()[0], "mine", config)
+    module.write_text("from help_of_mine import C\n\ndef mine(f):\n    return -C * f.ln_tau\n")
+    third = pieces(tmp_path, SHD, SHD.design.cells()[0], "mine", config)
+    assert len({each.folder for each in (first, second, third)}) == 3
+
+
+def test_one_score_under_two_names(tmp_path: Path) -> None:
+    twice = {"one": BIC, "two": BIC}
+    first, second = do(tmp_path, twice, SHD), do(tmp_path, twice, SHD)
+    assert second.computed == 0
+    assert first.rows == second.rows
+    assert [row["scorer"] for row in second.rows[:2]] == ["one", "two"]
+
+
+def test_a_piece_of_another_key_is_not_taken(tmp_path: Path) -> None:
+    whole = do(tmp_path, {"aic": AIC, "bic": BIC}, SHD)
+    aic, bic = (pieces(tmp_path, SHD, SHD.design.cells()[0], "", each).folder for each in (AIC, BIC))
+    for file in aic.glob("*.json"):
+        file.unlink()
+    for file in bic.glob("*.json"):
+        (aic / file.name).write_bytes(file.read_bytes())
+    again = do(tmp_path, {"aic": AIC, "bic": BIC}, SHD)
+    assert again.computed == 20
+    assert again.rows == whole.rows
+
+
+def test_data_that_cannot_be_fitted_are_rows_with_a_reason(tmp_path: Path) -> None:
+    """n = 5 samples, and sometimes four parents."""
+    outcome = do(tmp_path, {"bic": BIC}, Study(3, Design(m=(8,), nn=(5,), n=(5,), replicates=20), Search("dp")))
+    assert len(outcome.rows) == 20
+    assert any("n > k is needed" in str(row["error"]) for row in outcome.failures)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "foreign", "changed", "empty"])
@@ -176,3 +207,17 @@ def test_results_of_other_settings_are_kept(tmp_path: Path) -> None:
     assert aside == tmp_path / "study.1"
     assert (aside / "records.parquet").read_bytes() == before
     assert not folder.exists()
+    folder.mkdir()
+    (folder / "records.parquet").write_bytes(b"not Parquet at all")
+    assert keep_other_results(folder, fewer.rows) == tmp_path / "study.2"
+
+
+def test_failed_rows_may_go_when_their_trials_succeed(tmp_path: Path) -> None:
+    rows = do(tmp_path / "store", {"bic": BIC}, SHD).rows
+    failed = [
+        {**{key: rows[0][key] for key in ("m", "nn", "n", "replicate", "scorer")}, "error": "bad luck"},
+        *rows[1:],
+    ]
+    write_records(failed, tmp_path / "study" / "records.parquet")
+    assert keep_other_results(tmp_path / "study", rows) is None
+    assert keep_other_results(tmp_path / "study", rows[1:]) == tmp_path / "study.1"
