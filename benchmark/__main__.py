@@ -28,7 +28,8 @@ Keys:
   replay.m, .nn, .n, .replicate   the trial that stages=[replay] shows
 
 Options come first: --config-dir DIR adds experiments and scorers of your own, -m runs several values of a key one after
-another, e.g. -m design.m=8,10 seed=1,2. Everything else is in conf/, and `--cfg job` prints it. A stopped run goes on where it was when started again."""
+another, e.g. -m design.m=8,10 seed=1,2. Everything else is in conf/, and `--cfg job` prints it.
+A stopped run goes on where it was when started again."""
 
 
 def help_text() -> str:

@@ -4,7 +4,8 @@ Finished trials of one cell under one score are *pieces* in a store that all exp
 `store/<key>/`, where the key is a hash of everything that determines the numbers (seed, cell, design, search, score,
 its options, its source and that of what it imports, the source of the kernels, the versions of the numerical
 libraries). A piece begins with the checksum of its key and the rest: a truncated or foreign file is recognised, set
-aside, and its trials are computed again. Files are written under another name and then renamed. `records.parquet` is made from the pieces, in the order of the design.
+aside, and its trials are computed again. Files are written under another name and then renamed.
+`records.parquet` is made from the pieces, in the order of the design.
 """
 
 import ast
@@ -61,7 +62,7 @@ COORDINATES = ("m", "nn", "n", "replicate", "scorer")
 # What the numbers of a trial depend on beside the score: a change in any of these makes new keys.
 ENGINE = (
     *("scorers.base", "scorers.moments", "scorers.families", "scorers.network"),
-    *("search.dags", "search.ties", "search.kernels", "search.dp", "search.exhaustive"),
+    *("search.dags", "search.ties", "search.kernels", "search.large", "search.dp", "search.exhaustive"),
     *("benchmark.design", "benchmark.generate", "benchmark.metrics", "benchmark.trial"),
 )
 LIBRARIES = ("numpy", "scipy", "numba")

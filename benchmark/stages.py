@@ -107,9 +107,9 @@ class Experiment:
                     shown.add_row(*row)
                 console.print(shown)
         made = json.loads(self.manifest.read_text())["command"]
-        console.print(f"records:  {self.records}, made by {shlex.join(made)}")
-        console.print(f"manifest: {self.manifest}")
-        console.print(f"tables:   {self.folder / 'tables'}")
+        console.print(f"records:  {self.records}, made by {shlex.join(made)}", soft_wrap=True)
+        console.print(f"manifest: {self.manifest}", soft_wrap=True)
+        console.print(f"tables:   {self.folder / 'tables'}", soft_wrap=True)
 
     def replay(self, console: Console) -> None:
         """Show one trial."""

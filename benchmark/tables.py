@@ -50,7 +50,7 @@ def tables_of(records: pd.DataFrame, settings: dict[str, Any]) -> dict[str, Name
         if measure == "SHD" and {baseline, settings["over"], *settings["best_of"]} <= set(scores):
             rules = {rule: table_1(records, column=column, **settings) for rule, column in MEASURES[measure].items()}
             frame = pd.concat(rules, axis=1)
-            title = f"Table 1: SHD by which {baseline} is nearer to the truth, and 95 % interval, by tie rule"
+            title = f"Table 1: SHD by which {baseline} is nearer to the truth, 95 % interval"
             tables["table_1"] = NamedTable(title, frame, _short_table_1(frame))
     return tables
 
@@ -76,13 +76,17 @@ def _short(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _short_table_1(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean and interval, a column for each comparison and tie rule."""
-    columns = {}
+    """Mean and interval, a column for each comparison, a row for each tie rule and sample size."""
+    rows = []
     for rule in frame.columns.unique(0):
-        for name in frame[rule].columns.unique(0):
-            part = frame[rule][name]
-            columns[f"over {name}, {rule}"] = [f"{r.mean:.2f} [{r.low:.2f}, {r.high:.2f}]" for r in part.itertuples()]
-    return pd.DataFrame({"n": [str(n) for n in frame.index], **columns})
+        part = frame[rule]
+        for n in frame.index:
+            row = {"ties": str(rule), "n": str(n)}
+            for name in part.columns.unique(0):
+                mean, low, high = (part.loc[n, (name, key)] for key in ("mean", "low", "high"))
+                row[f"over {name}"] = f"{mean:.2f} [{low:.2f}, {high:.2f}]"
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def _plain(value: object) -> str:

@@ -1,6 +1,7 @@
 """The dynamic programme against enumeration, other packages, and itself in other arrangements."""
 
 import time
+from math import log
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import psutil
 import pytest
 
 from scorers import AIC, BIC, MDL, RNML, Block, Families, RNMLCentred, Scorer, network_score, score_table
-from search import dp, learn, rank, tie_band
+from search import dp, large, learn, rank, tie_band
 from search.dags import adjacency_of, all_dags
 from search.exhaustive import dag_scores
 from search.ties import TOLERANCE, Ties, shd_of_weights
@@ -155,8 +156,9 @@ def test_chunks_find_what_the_whole_table_finds(monkeypatch: pytest.MonkeyPatch,
             options = {"max_parents": cap, "ties": "optimistic", "truth": truth, "threads": threads}
             whole = learn(data, scorer, **options)  # type: ignore[arg-type]
             with monkeypatch.context() as patch:
-                for name, value in {"SMALL": 0, "WHOLE": 6, "LOW": m - 4, "SINK_BITS": 5, "CHILD_BITS": 4}.items():
-                    patch.setattr(dp, name, value)
+                for name, value in {"WHOLE": 6, "LOW": m - 4, "SINK_BITS": 5, "CHILD_BITS": 4}.items():
+                    patch.setattr(large, name, value)
+                patch.setattr(dp, "SMALL", 0)
                 patch.setattr("scorers.families.BLOCK_BITS", 7)
                 chunked = learn(data, scorer, **options)  # type: ignore[arg-type]
             assert chunked.score == whole.score
@@ -181,7 +183,7 @@ def test_ties_of_scores_near_zero(drop: bool) -> None:
     """Standardised data, or a score that leaves out what all structures share: the empty network has no size."""
 
     def gain(f: Block) -> np.ndarray:
-        return f.n / 2 * (f.ln_tau - f.ln_variance) + (f.k - 1) / 2 * np.log(f.n)
+        return f.n / 2 * (f.ln_tau - f.ln_variance) + (f.k - 1) / 2 * log(f.n)
 
     scorer: Scorer = gain if drop else BIC()
     rng = np.random.default_rng(3)

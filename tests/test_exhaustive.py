@@ -70,9 +70,9 @@ def test_bad_input() -> None:
         rank(data, RNML(), np.eye(4, k=1), among="classes")
     with pytest.raises(ValueError, match="Got m = 7, which has 1,138,779,265 DAGs"):
         rank(sample(np.random.default_rng(8), 30, 7), BIC(), np.eye(7, k=1))
-    with pytest.raises(ValueError, match="among must be one of dags, classes. Got 'class'"):
+    with pytest.raises(ValueError, match=r"among must be one of dags, classes. Got 'class'"):
         rank(data, BIC(), np.eye(4, k=1), among="class")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="tolerance must be 0 at least. Got nan"):
+    with pytest.raises(ValueError, match=r"tolerance must be 0 at least. Got nan"):
         rank(data, BIC(), np.eye(4, k=1), tolerance=float("nan"))
     with pytest.raises(ValueError, match="must be n × m"):
         rank(data[0], BIC(), np.eye(4, k=1))
