@@ -108,13 +108,16 @@ def test_table_1_in_both_readings() -> None:
 def test_intervals_cover_as_they_promise(trials: int) -> None:
     """95 % of intervals contain the true difference, within Monte Carlo error, also for few trials."""
     rng = np.random.default_rng(trials)
-    times, hits = 1000, 0
-    for _ in range(times):
-        common = rng.normal(10, 3, trials)
-        records = tidy({"rnml": list(common), "mdl": list(common + rng.normal(0.5, 1, trials))})
-        row = compare(records, "rnml", "mdl", "shd").iloc[0]
-        hits += row["low"] <= 0.5 <= row["high"]
-    assert abs(hits / times - 0.95) < 4 * sqrt(0.95 * 0.05 / times)
+    times = 2000
+    cells = np.repeat(np.arange(times), trials)  # each repetition is a cell of its own
+    common = rng.normal(10, 3, times * trials)
+    values = {"rnml": common, "mdl": common + rng.normal(0.5, 1, times * trials)}
+    grid = {"m": 8, "nn": cells, "n": 50, "replicate": np.tile(np.arange(trials), times)}
+    records = pd.concat([pd.DataFrame(grid | {"scorer": name, "shd": shd}) for name, shd in values.items()])
+    table = compare(records, "rnml", "mdl", "shd")
+    hits = ((table["low"] <= 0.5) & (table["high"] >= 0.5)).mean()
+    assert len(table) == times
+    assert abs(hits - 0.95) < 4 * sqrt(0.95 * 0.05 / times)
 
 
 SETTINGS = {"baseline": "rnml", "over": "mdl", "best_of": ["aic", "bic"], "reading": "cell"}
