@@ -56,12 +56,17 @@ def test_unknown_names_are_answered_with_those_that_exist() -> None:
     assert "Traceback" not in said
 
 
-def test_two_runs_at_once_with_other_settings_lose_nothing(tmp_path: Path) -> None:
-    study = [*SMALL, f"results_dir={tmp_path}", "stages=[run]"]
-    both = [subprocess.Popen(command(*study, f"seed={seed}"), stdout=subprocess.DEVNULL) for seed in (1, 2)]
-    assert [process.wait(timeout=120) for process in both] == [0, 0]
+def test_runs_at_once_all_finish_and_lose_nothing(tmp_path: Path) -> None:
+    """Three in one folder: two that do the same, and one with another seed, whose results are kept beside."""
+    study = ["+experiment=smoke", f"results_dir={tmp_path}", "stages=[run]", "parallel=serial"]
+    seeds = (1, 1, 2)
+    runs = [subprocess.Popen(command(*study, f"seed={seed}"), stdout=subprocess.DEVNULL) for seed in seeds]
+    assert [process.wait(timeout=120) for process in runs] == [0, 0, 0]
     manifests = [json.loads(file.read_text()) for file in tmp_path.glob("smoke*/manifest.json")]
-    assert sorted(manifest["seed"] for manifest in manifests) == [1, 2]
+    assert {manifest["seed"] for manifest in manifests} == {1, 2}
+    checksums = {(manifest["seed"], manifest["records_sha256"]) for manifest in manifests}
+    assert len(checksums) == 2
+    assert "0 computed now" in do(*study, "seed=1")
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
@@ -77,7 +82,7 @@ def test_killed_at_five_moments_and_continued(tmp_path: Path) -> None:
     moments = random.Random(0)
     for _ in range(5):
         process = subprocess.Popen(command(*study, f"results_dir={tmp_path / 'killed'}"), stdout=subprocess.DEVNULL)
-        time.sleep(moments.uniform(1.0, 2.5))
+        time.sleep(moments.uniform(0.8, 2.2))
         process.send_signal(signal.SIGKILL)
         process.wait()
     do(*study, f"results_dir={tmp_path / 'killed'}")
@@ -99,15 +104,6 @@ def test_stopped_by_the_user(tmp_path: Path, how: signal.Signals) -> None:
     assert "the same command goes on from here" in said
     assert list(tmp_path.rglob("*.json"))
     assert not list(tmp_path.rglob("*.tmp"))
-
-
-def test_two_runs_at_once_both_finish(tmp_path: Path) -> None:
-    study = command(*SMALL, f"results_dir={tmp_path}", "stages=[run]")
-    both = [subprocess.Popen(study, stdout=subprocess.DEVNULL) for _ in range(2)]
-    assert [process.wait(timeout=120) for process in both] == [0, 0]
-    do(*SMALL, f"results_dir={tmp_path / 'alone'}", "stages=[run]")
-    files = [(folder / "smoke" / "records.parquet").read_bytes() for folder in (tmp_path, tmp_path / "alone")]
-    assert files[0] == files[1]
 
 
 def test_a_failing_score_fails_the_command(tmp_path: Path) -> None:
