@@ -77,14 +77,20 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_killed_at_five_moments_and_continued(tmp_path: Path) -> None:
-    study = ["+experiment=smoke", "design.m=9", "design.nn=[2,3]", "design.replicates=100", "stages=[run]"]
+    study = ["+experiment=smoke", "design.m=10", "design.nn=[2,3]", "design.replicates=250", "stages=[run]"]
     do(*study, f"results_dir={tmp_path / 'undisturbed'}", "parallel=serial")
-    moments = random.Random(0)
+    everything = len(list((tmp_path / "undisturbed").rglob("*.json")))
+    moments, finished = random.Random(0), 0
     for _ in range(5):
         process = subprocess.Popen(command(*study, f"results_dir={tmp_path / 'killed'}"), stdout=subprocess.DEVNULL)
-        time.sleep(moments.uniform(0.8, 2.2))
+        wanted = finished + moments.randint(1, 8)
+        while finished < wanted:  # pieces, however fast the machine is
+            assert process.poll() is None
+            time.sleep(moments.uniform(0, 0.02))
+            finished = len(list((tmp_path / "killed").rglob("*.json")))
         process.send_signal(signal.SIGKILL)
         process.wait()
+    assert 5 <= finished < everything
     do(*study, f"results_dir={tmp_path / 'killed'}")
     files = [(tmp_path / name / "smoke" / "records.parquet").read_bytes() for name in ("undisturbed", "killed")]
     assert files[0] == files[1]
