@@ -87,7 +87,11 @@ class Block:
                 "mean) is rounding noise and ln R̂ has no meaning. Give the data on their original origin, or use "
                 "a score that does not see the mean: RNMLCentred in place of RNML."
             )
-        return self.ln_variance + np.log(share)
+        asked = self.k <= self.most
+        if asked.all():
+            return self.ln_variance + np.log(share)
+        # the logarithm of NaN is slow: it is put in afterwards
+        return (self.ln_variance + np.where(asked, 0.0, np.nan)) + np.log(np.where(asked, share, 1.0))
 
     @cached_property
     def ln_r_centred(self) -> Array:

@@ -24,7 +24,7 @@ def assert_all_families(families: Families, data: np.ndarray, rtol: float, rtol_
         for c in range(1 << (families.m - 1)):
             parents = families.parents(j, c)
             if len(parents) > families.max_parents:
-                assert np.isnan(block.ln_tau[c])
+                assert np.isnan([block.ln_tau[c], block.tau[c], block.r[c], block.ln_r[c]]).all()
                 continue
             tau, r = fit(data, j, parents)
             assert block.k[c] == len(parents) + 1
