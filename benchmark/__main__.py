@@ -1,5 +1,6 @@
 """The command line: `python -m benchmark +experiment=…`. Hydra composes the config; `--help` says what there is."""
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -104,5 +105,9 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        print("\nStopped. What was finished is kept: the same command goes on from here.", file=sys.stderr)
-        sys.exit(130)
+        print("\nStopped. What was finished is kept: the same command goes on from here.", file=sys.stderr, flush=True)
+        import psutil
+
+        for child in psutil.Process().children(recursive=True):  # workers, which may be starting only now
+            child.kill()
+        os._exit(130)  # without waiting for the threads that served them
