@@ -109,7 +109,7 @@ def pieces(store: Path, study: Study, cell: Cell, name: str, scorer: Mapping[str
         "design": study.design.settings(),
         "search": asdict(study.search),
         "scorer": dict(scorer),
-        "source": _sources(scorer["_target_"].rpartition(".")[0]),
+        "source": _sources(scorer["_target_"]),
         "engine": _engine(),
     }
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
@@ -182,11 +182,12 @@ def _free_name(path: Path) -> Path:
     return next(name for i in count(1) if not (name := path.with_name(f"{path.name}.{i}")).exists())
 
 
-def _sources(module: str) -> dict[str, str]:
-    """The hashes of a module's source file and, in turn, of all it imports that is not installed."""
-    importlib.import_module(module)
+def _sources(target: str) -> dict[str, str]:
+    """The hashes of the file that defines a config's target and, in turn, of all it imports that is not installed."""
+    module, _, name = target.rpartition(".")
+    defined = getattr(importlib.import_module(module), name)
     hashes: dict[str, str] = {}
-    waiting = [module]
+    waiting = [getattr(defined, "__module__", module)]  # not the package that only offers it
     while waiting:
         name = waiting.pop()
         file = getattr(sys.modules.get(name), "__file__", None)

@@ -77,9 +77,8 @@ class Experiment:
                 console.print(f"{self.folder} held results of other settings: they are now in {aside}.")
             before = self.records.read_bytes() if self.records.exists() else None
             write_records(outcome.rows, self.records)
-            if (
-                before != self.records.read_bytes() or not self.manifest.exists()
-            ):  # else the old one says how it was made
+            # where nothing has changed, the manifest that is there says how the records were made
+            if before != self.records.read_bytes() or not self.manifest.exists():
                 write_whole(self.manifest, json.dumps(self._manifest(outcome, wall), indent=2).encode())
         trials = len(outcome.rows) // len(self.scorers)
         console.print(

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from benchmark import runner
 from benchmark.design import Design, Search, Study
-from benchmark.records import SCHEMA, keep_other_results, pieces, write_records
+from benchmark.records import SCHEMA, _sources, keep_other_results, pieces, write_records
 from benchmark.runner import Outcome, Workers, run
 from benchmark.trial import Row, run_trials
 from scorers import Block
@@ -146,6 +146,10 @@ def test_the_source_of_a_score_is_part_of_its_key(tmp_path: Path, monkeypatch: p
     module.write_text("from help_of_mine import C\n\ndef mine(f):\n    return -C * f.ln_tau\n")
     third = pieces(tmp_path, SHD, SHD.design.cells()[0], "mine", config)
     assert len({each.folder for each in (first, second, third)}) == 3
+
+
+def test_the_source_of_one_score_is_not_that_of_another() -> None:
+    assert set(_sources("scorers.BIC")) == {"scorers.bic", "scorers.base"}
 
 
 def test_one_score_under_two_names(tmp_path: Path) -> None:
