@@ -99,11 +99,15 @@ class Search:
 
 @dataclass(frozen=True)
 class Study:
-    """A design, what is done in each trial, and the root seed of all random numbers."""
+    """A design, what is done in each trial, the root seed of all random numbers; and what records call it.
+
+    Studies of an experiment that differ in more than their cells are its *arms*, and are told apart by that name.
+    """
 
     seed: int
     design: Design
     search: Search
+    arm: str | None = None
 
 
 def stream(study: Study, cell: Cell, replicate: int, purpose: Purpose) -> np.random.Generator:

@@ -4,7 +4,9 @@ x_i = μ_i + Σ_{j ∈ π_i} b_ij (x_j − μ_j) + noise, whose variance is made
 """
 
 from dataclasses import dataclass
+from typing import Any
 
+import numba
 import numpy as np
 
 from benchmark.design import Cell, Design, Study, stream
@@ -88,13 +90,10 @@ def noise_variance(design: Design, tau: Array) -> Array:
 
 def draw_data(study: Study, cell: Cell, replicate: int, truth: Truth) -> Array:
     """The n × m data of a trial."""
-    noise = stream(study, cell, replicate, "data").standard_normal((cell.n, cell.m)) * np.sqrt(truth.variance)
-    data = noise  # deviations from the mean, filled in causal order
-    for j in truth.order:
-        parents = np.flatnonzero(truth.adjacency[:, j])
-        if len(parents):
-            data[:, j] += data[:, parents] @ truth.coefficients[parents, j]
-    data += truth.mean
+    noise = stream(study, cell, replicate, "data").standard_normal((cell.n, cell.m))
+    columns = np.empty((cell.m, cell.n))
+    _propagate(noise, np.sqrt(truth.variance), truth.order, truth.coefficients, truth.mean, columns)
+    data = columns.T
     match study.design.preprocessing:
         case "centred":
             data -= data.mean(axis=0)
@@ -102,6 +101,26 @@ def draw_data(study: Study, cell: Cell, replicate: int, truth: Truth) -> Array:
             data -= data.mean(axis=0)
             data /= data.std(axis=0)
     return data
+
+
+@numba.njit(cache=True)
+def _propagate(noise: Any, deviation: Any, order: Any, coefficients: Any, mean: Any, columns: Any) -> None:
+    """columns[j] = deviation_j · noise_j + Σ_i coefficients[i, j] (columns[i] − mean_i) + mean_j, in causal order.
+
+    Loops, not a BLAS, whose sums depend on the machine and the number of threads.
+    """
+    for j in order:
+        column = columns[j]
+        for row in range(column.shape[0]):
+            column[row] = noise[row, j] * deviation[j]
+        for i in range(columns.shape[0]):
+            b = coefficients[i, j]
+            if b != 0.0:
+                other = columns[i]
+                for row in range(column.shape[0]):
+                    column[row] += b * other[row]
+    for j in range(columns.shape[0]):
+        columns[j] += mean[j]
 
 
 def _order(adjacency: IntArray) -> IntArray:

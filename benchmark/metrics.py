@@ -17,23 +17,28 @@ from scorers.base import IntArray
 class EdgeErrors:
     """What a learned DAG has wrong: pairs of nodes whose edge is missing, extra or reversed.
 
-    The structural Hamming distance is their sum, a reversal counting 1; of the skeletons, missing + extra.
+    Numbers, or arrays of them for several DAGs.
     """
 
-    missing: int
-    extra: int
-    reversed: int
+    missing: Any
+    extra: Any
+    reversed: Any
 
     @classmethod
     def of(cls, truth: npt.ArrayLike, learned: npt.ArrayLike) -> "EdgeErrors":
-        """Compare a learned DAG with the true one."""
+        """Compare a learned DAG with the true one; or several, along leading axes that broadcast."""
         true, found = (np.asarray(each, dtype=bool) for each in (truth, learned))
-        joined_true, joined_found = true | true.T, found | found.T
+        joined_true, joined_found = (each | np.swapaxes(each, -1, -2) for each in (true, found))
         return cls(
-            missing=int((joined_true & ~joined_found).sum()) // 2,
-            extra=int((joined_found & ~joined_true).sum()) // 2,
-            reversed=int((true & found.T).sum()),
+            missing=(joined_true & ~joined_found).sum(axis=(-1, -2)) // 2,
+            extra=(joined_found & ~joined_true).sum(axis=(-1, -2)) // 2,
+            reversed=(true & np.swapaxes(found, -1, -2)).sum(axis=(-1, -2)),
         )
+
+    @property
+    def shd(self) -> Any:
+        """The structural Hamming distance, a reversal counting 1. That of the skeletons is missing + extra."""
+        return self.missing + self.extra + self.reversed
 
 
 def shd(truth: npt.ArrayLike, learned: npt.ArrayLike, *, reversal: int = 1) -> int:
@@ -57,11 +62,13 @@ def shd(truth: npt.ArrayLike, learned: npt.ArrayLike, *, reversal: int = 1) -> i
     (1, 2)
     """
     errors = EdgeErrors.of(truth, learned)
-    return errors.missing + errors.extra + reversal * errors.reversed
+    return int(errors.missing + errors.extra + reversal * errors.reversed)
 
 
 def cpdag(adjacency: npt.ArrayLike) -> IntArray:
     """The CPDAG of a DAG: its edges, directed where all DAGs of its Markov equivalence class agree.
+
+    Of several DAGs along the leading axes, all.
 
     Examples
     --------
@@ -71,18 +78,18 @@ def cpdag(adjacency: npt.ArrayLike) -> IntArray:
            [0, 1, 0]])
     """
     edges = np.array(adjacency, dtype=np.int64)
-    _orient(edges)
+    _orient(edges.reshape(-1, *edges.shape[-2:]))
     return edges
 
 
-def cpdag_shd(truth: npt.ArrayLike, learned: npt.ArrayLike) -> int:
-    """Pairs of nodes whose edges differ between the CPDAGs of two DAGs (Tsamardinos et al. 2006)."""
+def cpdag_shd(truth: npt.ArrayLike, learned: npt.ArrayLike) -> Any:
+    """Pairs of nodes whose edges differ between the CPDAGs of two DAGs (Tsamardinos et al. 2006), or of several."""
     differ = cpdag(truth) != cpdag(learned)
-    return int((differ | differ.T).sum()) // 2
+    return (differ | np.swapaxes(differ, -1, -2)).sum(axis=(-1, -2)) // 2
 
 
 @numba.njit(cache=True)
-def _orient(edges: Any) -> None:
+def _orient_one(edges: Any) -> None:
     """A DAG into its CPDAG, in place: v-structures, then Meek's rules 1 to 3 until nothing changes."""
     m = edges.shape[0]
     dag = edges.copy()
@@ -126,3 +133,10 @@ def _orient(edges: Any) -> None:
                 if compelled:
                     edges[j, i] = 0
                     changed = True
+
+
+@numba.njit(cache=True)
+def _orient(graphs: Any) -> None:
+    """DAGs into their CPDAGs, in place."""
+    for edges in graphs:
+        _orient_one(edges)

@@ -16,7 +16,7 @@ import json
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -28,10 +28,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark.design import Cell, Study
-from benchmark.trial import Row
+from benchmark.trial import Columns
 
 SCHEMA = pa.schema(
     [
+        ("arm", pa.string()),
         ("m", pa.int64()),
         ("nn", pa.int64()),
         ("n", pa.int64()),
@@ -57,7 +58,11 @@ SCHEMA = pa.schema(
     ]
 )
 
-COORDINATES = ("m", "nn", "n", "replicate", "scorer")
+COORDINATES = ("arm", "m", "nn", "n", "replicate", "scorer")
+# What a trial gives, beside its coordinates.
+VALUES = tuple(name for name in SCHEMA.names if name not in COORDINATES)
+
+Values = tuple[Any, ...]
 
 # What the numbers of a trial depend on beside the score: a change in any of these makes new keys.
 ENGINE = (
@@ -73,36 +78,34 @@ class Pieces:
     """The finished trials of one cell under one score, and the folder that keeps them under their key."""
 
     folder: Path
-    coordinates: Row
 
-    def load(self) -> dict[int, Row]:
-        """The rows that are there, by replicate. A file that is not whole, or not of this key, is set aside."""
-        rows: dict[int, Row] = {}
+    def load(self) -> dict[int, Values]:
+        """What is there, by replicate. A file that is not whole, or not of this key, is set aside."""
+        found: dict[int, Values] = {}
         for file in sorted(self.folder.glob("*.json")):
             checksum, _, body = file.read_text(encoding="utf-8", errors="replace").partition("\n")
             if self._checksum(body) == checksum:
-                rows |= {row["replicate"]: self.coordinates | row for row in json.loads(body)}
+                found |= values_of(json.loads(body))
             else:
                 with suppress(FileNotFoundError):  # another run has done so
                     file.rename(_free_name(file.with_suffix(".damaged")))
-        return rows
+        return found
 
-    def save(self, rows: Sequence[Row]) -> None:
-        """Keep the rows of finished trials. Failed ones are not kept: the next run tries them again."""
-        rows = [row for row in rows if row.get("error") is None]
-        if rows:
+    def save(self, columns: Columns) -> None:
+        """Keep what trials gave, unless they failed: the next run tries those again."""
+        if "error" not in columns:
             self.folder.mkdir(parents=True, exist_ok=True)
-            body = json.dumps([{key: row[key] for key in row if key not in self.coordinates} for row in rows])
+            body = json.dumps(columns)
             checksum = self._checksum(body)
-            file = self.folder / f"{rows[0]['replicate']:06d}-{checksum[:8]}.json"
+            file = self.folder / f"{columns['replicate'][0]:06d}-{checksum[:8]}.json"
             write_whole(file, f"{checksum}\n{body}".encode(), sync=False)
 
     def _checksum(self, body: str) -> str:
         return hashlib.sha256(f"{self.folder.name}\n{body}".encode()).hexdigest()
 
 
-def pieces(store: Path, study: Study, cell: Cell, name: str, scorer: Mapping[str, Any]) -> Pieces:
-    """Where the trials of a cell under a score, given by its config, are kept. The score's name is not in the key."""
+def pieces(store: Path, study: Study, cell: Cell, scorer: Mapping[str, Any]) -> Pieces:
+    """Where the trials of a cell under a score, given by its config, are kept. No name is in the key."""
     content = {
         "seed": study.seed,
         "cell": asdict(cell),
@@ -113,44 +116,57 @@ def pieces(store: Path, study: Study, cell: Cell, name: str, scorer: Mapping[str
         "engine": _engine(),
     }
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
-    return Pieces(store / key, {**asdict(cell), "scorer": name})
+    return Pieces(store / key)
 
 
-def table_of(rows: Iterable[Row]) -> pa.Table:
-    """The rows as a table with all columns."""
-    rows = list(rows)
-    return pa.table({name: [row.get(name) for row in rows] for name in SCHEMA.names}, schema=SCHEMA)
+def values_of(columns: Columns) -> dict[int, Values]:
+    """The values of each trial, in the order of `VALUES`, by replicate."""
+    nothing = [None] * len(columns["replicate"])
+    rows = zip(*(columns.get(name, nothing) for name in VALUES), strict=True)
+    return dict(zip(columns["replicate"], rows, strict=True))
 
 
-def write_records(rows: Iterable[Row], file: Path) -> None:
-    """Write rows to a Parquet file; the same rows give the same bytes."""
+def table_of(rows: Iterable[Values]) -> pa.Table:
+    """Rows of coordinates and values, in the order of COORDINATES and VALUES, as a table."""
+    columns = zip(*rows, strict=True)
+    named = dict(zip((*COORDINATES, *VALUES), columns, strict=True))
+    return pa.table({name: named[name] for name in SCHEMA.names}, schema=SCHEMA)
+
+
+def write_records(table: pa.Table, file: Path) -> None:
+    """Write a table to a Parquet file; the same rows give the same bytes."""
     buffer = pa.BufferOutputStream()
-    pq.write_table(table_of(rows), buffer, compression="zstd")
+    pq.write_table(table, buffer, compression="zstd")
     write_whole(file, buffer.getvalue().to_pybytes())
 
 
-def keep_other_results(folder: Path, rows: Sequence[Row]) -> Path | None:
-    """Move a results folder aside if the new rows would lose any of its own; return where it went.
+def keep_other_results(folder: Path, table: pa.Table) -> Path | None:
+    """Move a results folder aside if the new table would lose any of its rows; return where it went.
 
     A failed row may go when its trial has not failed now. A file that cannot be read is kept aside, too.
     """
     file = folder / "records.parquet"
     if not file.exists():
         return None
-    new = {tuple(row.get(name) for name in SCHEMA.names) for row in rows}
-    mended = {tuple(row[key] for key in COORDINATES) for row in rows if row.get("error") is None}
     try:
-        table = pq.read_table(file)
-        old = table.to_pylist() if table.schema.equals(SCHEMA) else None
+        old = pq.read_table(file)
     except pa.ArrowInvalid:
         old = None
-    if old is not None and all(
-        tuple(row.values()) in new or (row["error"] and tuple(row[key] for key in COORDINATES) in mended) for row in old
-    ):
+    if old is not None and old.schema.equals(SCHEMA) and (old.equals(table) or _loses_nothing(old, table)):
         return None
     aside = _free_name(folder)
     folder.rename(aside)
     return aside
+
+
+def _loses_nothing(old: pa.Table, new: pa.Table) -> bool:
+    rows = new.to_pylist()
+    kept = {tuple(row.values()) for row in rows}
+    mended = {tuple(row[key] for key in COORDINATES) for row in rows if row["error"] is None}
+    return all(
+        tuple(row.values()) in kept or (row["error"] and tuple(row[key] for key in COORDINATES) in mended)
+        for row in old.to_pylist()
+    )
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """One trial by its coordinates: the true DAG, and what each score learned from the data, printed and drawn."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmark.design import Cell, Study
-from benchmark.metrics import EdgeErrors
-from benchmark.trial import Trial
-from scorers.base import IntArray, Scorer, code_lengths
+from benchmark.generate import draw_truth
+from benchmark.metrics import EdgeErrors, shd
+from benchmark.trial import Trials
+from scorers.base import IntArray, Scorer
 
 # Colours of Okabe & Ito, told apart by the colour-blind; the line styles tell them apart in grey.
 STYLES: dict[str, dict[str, Any]] = {
@@ -33,28 +35,21 @@ def replay(
     study: Study, cell: Cell, replicate: int, scorers: Mapping[str, Scorer], file: Path, console: Console
 ) -> None:
     """Draw a trial again, let every score learn from it (random ties), print the outcome and draw it to a file."""
-    trial = Trial.draw(study, cell, replicate)
-    truth = trial.truth.adjacency
+    trial = Trials.draw(study, cell, {replicate: draw_truth(study, cell, replicate)})
+    truth = trial.truth[0]
     table = Table("scorer", "score", "of truth", "edges", "right", "reversed", "extra", "missing", "SHD", box=SIMPLE)
     learned = {}
     for name, scorer in scorers.items():
         try:
-            _, network, _ = trial.learn(scorer)
+            seen = replace(trial, families=trial.families.seen_by(scorer))
+            found, score_true = seen.learn(scorer), seen.score_of_truth(scorer)[0]
         except Exception as error:  # whatever a score raises: the others are shown
             console.print(f"{name} failed: {type(error).__name__}: {error}")
             continue
-        errors = EdgeErrors.of(truth, network.adjacency)
-        wrong = (errors.reversed, errors.extra, errors.missing)
-        learned[name] = network.adjacency
-        table.add_row(
-            name,
-            f"{network.score:.1f}",
-            f"{code_lengths(scorer, trial.truth_block).sum():.1f}",
-            *(
-                str(number)
-                for number in (network.adjacency.sum(), (truth & network.adjacency).sum(), *wrong, sum(wrong))
-            ),
-        )
+        learned[name] = adjacency = found.adjacencies[0, 1]
+        errors = EdgeErrors.of(truth, adjacency)
+        counts = (adjacency.sum(), (truth & adjacency).sum(), errors.reversed, errors.extra, errors.missing, errors.shd)
+        table.add_row(name, f"{found.scores[0, 1]:.1f}", f"{score_true:.1f}", *(str(count) for count in counts))
     console.print(f"m = {cell.m}, nn = {cell.nn}, n = {cell.n}, replicate {replicate}: {truth.sum()} true edges")
     console.print(", ".join(f"x{i} → x{j}" for i, j in zip(*truth.nonzero(), strict=True)) or "none")
     console.print(table)
@@ -69,8 +64,7 @@ def _draw(truth: IntArray, learned: Mapping[str, IntArray], file: Path, title: s
     axes[0, 0].set_title("truth")
     for axis, (name, adjacency) in zip(axes[0, 1:], learned.items(), strict=True):
         _draw_graph(axis, truth, adjacency)
-        errors = EdgeErrors.of(truth, adjacency)
-        axis.set_title(f"{name}: SHD {errors.missing + errors.extra + errors.reversed}")
+        axis.set_title(f"{name}: SHD {shd(truth, adjacency)}")
     handles = [
         Line2D([], [], color=s["edge_color"], linestyle=s["style"], linewidth=s["width"], label=name)
         for name, s in STYLES.items()

@@ -7,16 +7,18 @@ writes. Kernels in a worker use one thread, so that workers do not get in each o
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from joblib import Parallel, delayed, parallel_config
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from benchmark.design import Cell, Design, Search, Study
-from benchmark.records import Pieces, pieces
-from benchmark.trial import Row, run_trials
+from benchmark.records import Pieces, Values, pieces, table_of, values_of
+from benchmark.trial import run_batch, run_trials
 from scorers.base import Scorer
 from search import count_dags, kernels
 
@@ -40,17 +42,18 @@ class _Batch:
     scorers: tuple[str, ...]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Outcome:
-    """All rows of a run, in the order of the design, and how many trials were computed for it."""
+    """The records of a run, in the order of the design, and how many trials were computed for it."""
 
-    rows: list[Row]
+    table: pa.Table
     computed: int
 
-    @property
-    def failures(self) -> list[Row]:
+    @cached_property
+    def failures(self) -> list[dict[str, Any]]:
         """The rows of scores that failed."""
-        return [row for row in self.rows if row.get("error") is not None]
+        rows: list[dict[str, Any]] = self.table.filter(self.table["error"].is_valid()).to_pylist()
+        return rows
 
 
 def run(
@@ -61,7 +64,7 @@ def run(
     workers: Workers,
     console: Console,
 ) -> Outcome:
-    """Compute all trials of some studies that are not in the store, and return the rows of all.
+    """Compute all trials of some studies that are not in the store, and return the records of all.
 
     Parameters
     ----------
@@ -79,15 +82,15 @@ def run(
     Returns
     -------
     Outcome
-        The rows of all trials, finished now or before.
+        The records of all trials, finished now or before.
     """
-    found: dict[tuple[Study, Cell, str], dict[int, Row]] = {}
+    found: dict[tuple[Study, Cell, str], dict[int, Values]] = {}
     places: dict[tuple[Study, Cell, str], Pieces] = {}
     batches: list[_Batch] = []
     for study in studies:
         for cell in study.design.cells():
             for name, config in configs.items():
-                places[study, cell, name] = place = pieces(store, study, cell, name, config)
+                places[study, cell, name] = place = pieces(store, study, cell, config)
                 found[study, cell, name] = place.load()
             batches += _batches(study, cell, {name: found[study, cell, name] for name in configs})
     # long ones first, so that all workers end at about the same time
@@ -96,20 +99,25 @@ def run(
     if batches:
         compile_kernels(console)
     with _bar(batches, console) as advance, _backend(workers):
-        tasks = (delayed(_run)(batch, {name: scorers[name] for name in batch.scorers}) for batch in batches)
-        for batch, rows in Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks):
-            for name, of_scorer in rows.items():
-                places[batch.study, batch.cell, name].save(of_scorer)
-                found[batch.study, batch.cell, name] |= {row["replicate"]: row for row in of_scorer}
+        tasks = (
+            delayed(run_batch)(i, b.study, b.cell, b.replicates, {name: scorers[name] for name in b.scorers})
+            for i, b in enumerate(batches)
+        )
+        for i, given in Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks):
+            batch = batches[i]
+            for name, of_scorer in given.items():
+                for columns in of_scorer:
+                    places[batch.study, batch.cell, name].save(columns)
+                    found[batch.study, batch.cell, name] |= values_of(columns)
             advance(batch)
-    rows = [
-        found[study, cell, name][replicate]
+    rows = (
+        (study.arm, cell.m, cell.nn, cell.n, replicate, name, *found[study, cell, name][replicate])
         for study in studies
         for cell in study.design.cells()
         for replicate in range(study.design.replicates)
         for name in configs
-    ]
-    return Outcome(rows, computed=sum(len(b.replicates) for b in batches))
+    )
+    return Outcome(table_of(rows), computed=sum(len(b.replicates) for b in batches))
 
 
 def compile_kernels(console: Console) -> None:
@@ -122,11 +130,7 @@ def compile_kernels(console: Console) -> None:
         run_trials(Study(0, design, search), design.cells()[0], [0], {"": lambda f: f.ln_tau + f.k})
 
 
-def _run(batch: _Batch, scorers: Mapping[str, Scorer]) -> tuple[_Batch, dict[str, list[Row]]]:
-    return batch, run_trials(batch.study, batch.cell, batch.replicates, scorers)
-
-
-def _batches(study: Study, cell: Cell, found: Mapping[str, Mapping[int, Row]]) -> Iterator[_Batch]:
+def _batches(study: Study, cell: Cell, found: Mapping[str, Mapping[int, Values]]) -> Iterator[_Batch]:
     """Batches of the trials that some scores have not done; trials that the same scores lack go together."""
     lacking: dict[tuple[str, ...], list[int]] = {}
     for replicate in range(study.design.replicates):

@@ -26,7 +26,7 @@ from rich.table import Table
 
 from benchmark.config import ConfigError, Stage, study_of
 from benchmark.design import Cell, Study
-from benchmark.records import alone, keep_other_results, table_of, write_records, write_whole
+from benchmark.records import alone, keep_other_results, write_records, write_whole
 from benchmark.runner import Outcome, Workers, run
 from scorers.base import Scorer
 
@@ -73,14 +73,14 @@ class Experiment:
         outcome = run(self.studies, configs, self.scorers, store, workers, console)  # type: ignore[arg-type]
         wall = time.time() - start
         with alone(store):
-            if aside := keep_other_results(self.folder, outcome.rows):
+            if aside := keep_other_results(self.folder, outcome.table):
                 console.print(f"{self.folder} held results of other settings: they are now in {aside}.")
             before = self.records.read_bytes() if self.records.exists() else None
-            write_records(outcome.rows, self.records)
+            write_records(outcome.table, self.records)
             # where nothing has changed, the manifest that is there says how the records were made
             if before != self.records.read_bytes() or not self.manifest.exists():
                 write_whole(self.manifest, json.dumps(self._manifest(outcome, wall), indent=2).encode())
-        trials = len(outcome.rows) // len(self.scorers)
+        trials = len(outcome.table) // len(self.scorers)
         console.print(
             f"{trials:,} trials × {len(self.scorers)} scores, {outcome.computed:,} computed now, {wall:.1f} s"
         )
@@ -96,7 +96,7 @@ class Experiment:
 
         if outcome is None and not self.records.exists():
             raise ConfigError(f"There are no records at {self.records} to analyse: run with stages=[run,analyse].")
-        records = (table_of(outcome.rows) if outcome else pq.read_table(self.records)).to_pandas()
+        records = (outcome.table if outcome else pq.read_table(self.records)).to_pandas()
         settings = OmegaConf.to_container(self.config.analysis, enum_to_str=True)
         for name, table in tables_of(records, settings).items():  # type: ignore[arg-type]
             write_table(table.frame, self.folder / "tables" / name)
@@ -150,7 +150,7 @@ class Experiment:
             "config": OmegaConf.to_container(self.config, resolve=True, enum_to_str=True),
             "studies": [asdict(study) for study in self.studies],
             "cells": sum(len(study.design.cells()) for study in self.studies),
-            "rows": len(outcome.rows),
+            "rows": len(outcome.table),
             "failures": len(outcome.failures),
             "computed_trials": outcome.computed,
             "wall_seconds": round(wall, 3),

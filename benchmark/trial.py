@@ -1,120 +1,175 @@
-"""One trial: draw the truth and the data, build the families once, and let every score have its say."""
+"""Trials: draw the truths and the data, build their families at once, and let every score have its say.
+
+Trials of one cell are done in batches, so that no Python runs for each family or DAG and little for each trial. What a
+trial gives does not depend on the batch it is in. Where something fails, the batch is taken apart until the trial that
+failed is found.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from benchmark.design import Cell, Search, Study, stream
 from benchmark.generate import Truth, draw_data, draw_truth
 from benchmark.metrics import EdgeErrors, cpdag_shd
-from scorers.base import Array, Block, Scorer, code_lengths
-from scorers.families import Families
+from scorers.base import Array, IntArray, Scorer, code_lengths
+from scorers.families import BLOCK_BITS, Families, masks_up_to
+from scorers.moments import Moments
 from scorers.network import families_of
-from search import Network, rank, shd_of_weights
-from search.dp import optima
+from search.dags import count_dags, masks_of
+from search.dp import Optima, optima
+from search.exhaustive import ranks
 from search.ties import band_weights
 
-Row = dict[str, int | float | str | None]
+# What some trials gave: for each column of the records, one value a trial.
+Columns = dict[str, list[Any]]
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One trial, drawn by its coordinates: the truth, and the families of its data.
+class Trials:
+    """Some trials of a cell whose searches have the same parent cap.
 
     Attributes
     ----------
-    truth : Truth
-        The DAG and its parameters.
+    study : Study
+        What they are trials of.
+    replicates : list of int
+        Their numbers.
+    truth : IntArray
+        The true adjacencies, trials × m × m.
     families : Families
         The families of the data, up to the search's parent cap.
-    truth_block : Block
-        The truth's own families.
     ties : Array
-        Weights of the tie rules optimistic, random and pessimistic; the same for all scores.
-    tolerance : float
-        What counts as a tie.
+        Weights of the tie rules optimistic, random and pessimistic, trials × 3 × m × m; the same for all scores.
     """
 
-    truth: Truth
+    study: Study
+    replicates: list[int]
+    truth: IntArray
     families: Families
-    truth_block: Block
     ties: Array
-    tolerance: float
 
     @classmethod
-    def draw(cls, study: Study, cell: Cell, replicate: int) -> "Trial":
-        """Draw the truth and the data."""
-        truth = draw_truth(study, cell, replicate)
-        families = Families.of(draw_data(study, cell, replicate, truth), parent_cap(study.search, truth))
-        ties = band_weights(truth.adjacency, stream(study, cell, replicate, "ties"))
-        if truth.adjacency.sum(axis=0).max() <= families.max_parents:
-            block = families.network((1 << np.arange(cell.m)) @ truth.adjacency)
-        else:
-            block = families_of(families.moments, truth.adjacency.astype(bool))
-        return cls(truth, families, block, ties, study.search.tolerance)
+    def draw(cls, study: Study, cell: Cell, truths: Mapping[int, Truth]) -> "Trials":
+        """Draw the data of some trials with these truths, by replicate, which have one parent cap."""
+        adjacencies = np.array([truth.adjacency for truth in truths.values()])
+        columns = np.array([draw_data(study, cell, r, truth).T for r, truth in truths.items()])
+        ties = [band_weights(truth.adjacency, stream(study, cell, r, "ties")) for r, truth in truths.items()]
+        families = Families.of_moments(Moments.of_columns(columns), parent_cap(study.search, adjacencies[0]))
+        return cls(study, list(truths), adjacencies, families, np.array(ties))
 
-    def learn(self, scorer: Scorer) -> list[Network]:
+    def at(self, d: int) -> "Trials":
+        """One of the trials."""
+        one = slice(d, d + 1)
+        return Trials(self.study, self.replicates[one], self.truth[one], self.families.at(one), self.ties[one])
+
+    def learn(self, scorer: Scorer) -> Optima:
         """The best networks under a score: the nearest to the truth, a random one, and the farthest."""
-        return optima(self.families, scorer, self.ties, tolerance=self.tolerance, threads=1)
+        return optima(self.families, scorer, self.ties, tolerance=self.study.search.tolerance, threads=1)
+
+    def score_of_truth(self, scorer: Scorer) -> Array:
+        """The code lengths of the true networks."""
+        if self.truth.sum(axis=-2).max() <= self.families.max_parents:
+            parents = ((1 << np.arange(self.truth.shape[-1]))[:, None] * self.truth).sum(axis=-2)
+            return np.asarray(code_lengths(scorer, self.families.network(parents)).sum(axis=-1))
+        pairs = ((self.families.moments.at(d), truth.astype(bool)) for d, truth in enumerate(self.truth))
+        return np.array([code_lengths(scorer, families_of(*pair, scorer)).sum() for pair in pairs])
+
+    def measure(self, scorer: Scorer) -> list[Columns]:
+        """What the trials give under a score. One that fails gives the reason in the column `error`."""
+        measured = self._ranks if self.study.search.kind == "exhaustive" else self._distances
+        try:
+            values = measured(scorer)
+        except (Exception, SystemExit) as error:  # whatever a score raises is a result, not the end of the run
+            if len(self.replicates) == 1:
+                return [failure(self.replicates[0], error)]
+            return [columns for d in range(len(self.replicates)) for columns in self.at(d).measure(scorer)]
+        return [{"replicate": self.replicates} | {name: value.tolist() for name, value in values.items()}]
+
+    def _ranks(self, scorer: Scorer) -> dict[str, Any]:
+        truth = np.array([masks_of(adjacency) for adjacency in self.truth])
+        best, worst = ranks(self.families, scorer, truth, self.study.search.tolerance)
+        return {
+            "edges_true": self.truth.sum(axis=(-1, -2)),
+            "rank_best": best,
+            "rank_mid": (best + worst) / 2,
+            "rank_worst": worst,
+            "dags": np.full(len(best), count_dags(self.families.m)),
+        }
+
+    def _distances(self, scorer: Scorer) -> dict[str, Any]:
+        seen = replace(self, families=self.families.seen_by(scorer))
+        found = seen.learn(scorer)
+        errors = EdgeErrors.of(self.truth[:, None], found.adjacencies)
+        learned = found.adjacencies[:, 1]
+        return {
+            "edges_true": self.truth.sum(axis=(-1, -2)),
+            "edges": learned.sum(axis=(-1, -2)),
+            "max_parents": np.full(len(learned), self.families.max_parents),
+            "shd": errors.shd[:, 1],
+            "shd_best": errors.shd[:, 0],
+            "shd_worst": errors.shd[:, 2],
+            "shd_cpdag": cpdag_shd(self.truth, learned),
+            "missing": errors.missing[:, 1],
+            "extra": errors.extra[:, 1],
+            "reversed": errors.reversed[:, 1],
+            "score": found.scores[:, 1],
+            "score_true": seen.score_of_truth(scorer),
+        }
 
 
-def parent_cap(search: Search, truth: Truth) -> int | None:
+def parent_cap(search: Search, truth: IntArray) -> int | None:
     """The largest number of parents that the search may use."""
     if search.kind == "exhaustive" or search.max_parents == "none":
         return None
     if search.max_parents == "oracle":
-        return int(truth.adjacency.sum(axis=0).max())
-    return min(int(search.max_parents), len(truth.adjacency) - 1)
+        return int(truth.sum(axis=0).max())
+    return min(int(search.max_parents), len(truth) - 1)
 
 
 def run_trials(
     study: Study, cell: Cell, replicates: Sequence[int], scorers: Mapping[str, Scorer]
-) -> dict[str, list[Row]]:
-    """The rows of some trials of a cell, for each score. A score that fails gives a row that says why."""
-    rows: dict[str, list[Row]] = {name: [] for name in scorers}
-    for replicate in replicates:
-        trial: Trial | None = None
-        measure = _rank_row if study.search.kind == "exhaustive" else _shd_row
-        for name, scorer in scorers.items():
-            row: Row = {"m": cell.m, "nn": cell.nn, "n": cell.n, "replicate": replicate, "scorer": name}
-            try:
-                trial = trial or Trial.draw(study, cell, replicate)
-                row |= measure(study, trial, scorer)
-            except (Exception, SystemExit) as error:  # whatever a score raises is a result, not the end of the run
-                # without the address in memory that Python names nameless things by: it differs from run to run
-                row["error"] = re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {error}")
-            rows[name].append(row)
-    return rows
+) -> dict[str, list[Columns]]:
+    """What some trials of a cell give, for each score."""
+    of_cap: dict[int | None, dict[int, Truth]] = {}
+    for r in replicates:
+        truth = draw_truth(study, cell, r)
+        of_cap.setdefault(parent_cap(study.search, truth.adjacency), {})[r] = truth
+    found: dict[str, list[Columns]] = {name: [] for name in scorers}
+    for cap, truths in of_cap.items():
+        # as many at once as keep their families and their data in the cache
+        sets = len(masks_up_to(cell.m if cap is None else cap, 0, cell.m - 1))
+        size = max(1, (1 << BLOCK_BITS) // (cell.m * max(cell.n, sets)))
+        numbers = list(truths)
+        for start in range(0, len(numbers), size):
+            for trials in _drawn(study, cell, {r: truths[r] for r in numbers[start : start + size]}):
+                for name, scorer in scorers.items():
+                    found[name] += [trials] if isinstance(trials, dict) else trials.measure(scorer)
+    return found
 
 
-def _rank_row(study: Study, trial: Trial, scorer: Scorer) -> Row:
-    found = rank(trial.families, scorer, trial.truth.adjacency, tolerance=study.search.tolerance)
-    return {
-        "edges_true": int(trial.truth.adjacency.sum()),
-        "rank_best": found.best,
-        "rank_mid": found.mid,
-        "rank_worst": found.worst,
-        "dags": found.total,
-    }
+def run_batch(
+    number: int, study: Study, cell: Cell, replicates: Sequence[int], scorers: Mapping[str, Scorer]
+) -> tuple[int, dict[str, list[Columns]]]:
+    """What a worker is asked to do; its number says which batch has come back."""
+    return number, run_trials(study, cell, replicates, scorers)
 
 
-def _shd_row(study: Study, trial: Trial, scorer: Scorer) -> Row:
-    truth = trial.truth.adjacency
-    nearest, learned, farthest = trial.learn(scorer)
-    errors = EdgeErrors.of(truth, learned.adjacency)
-    return {
-        "edges_true": int(truth.sum()),
-        "edges": int(learned.adjacency.sum()),
-        "max_parents": trial.families.max_parents,
-        "shd": errors.missing + errors.extra + errors.reversed,
-        "shd_best": shd_of_weights(truth, nearest.adjacency),
-        "shd_worst": shd_of_weights(truth, farthest.adjacency),
-        "shd_cpdag": cpdag_shd(truth, learned.adjacency),
-        "missing": errors.missing,
-        "extra": errors.extra,
-        "reversed": errors.reversed,
-        "score": learned.score,
-        "score_true": float(code_lengths(scorer, trial.truth_block).sum()),
-    }
+def _drawn(study: Study, cell: Cell, truths: Mapping[int, Truth]) -> list[Trials | Columns]:
+    """The trials, ready to be scored; of those whose data cannot be fitted, the reason."""
+    try:
+        return [Trials.draw(study, cell, truths)]
+    except Exception as error:
+        if len(truths) == 1:
+            return [failure(next(iter(truths)), error)]
+        return [each for r, truth in truths.items() for each in _drawn(study, cell, {r: truth})]
+
+
+def failure(replicate: int, error: BaseException) -> Columns:
+    """The columns of a trial that failed."""
+    # without the address in memory that Python names nameless things by: it differs from run to run
+    reason = re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {error}")
+    return {"replicate": [replicate], "error": [reason]}

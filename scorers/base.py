@@ -25,7 +25,8 @@ EXPLAINED = 1e-14
 class Block:
     """An array of families, and what the data say about each.
 
-    All arrays have the block's `shape` or broadcast to it: a score written for one family works for all of them.
+    All arrays have the block's `shape` or broadcast to it: a score written for one family works for all of them. A
+    block may hold the families of several data sets of one size, along its leading axes.
 
     Attributes
     ----------
@@ -33,8 +34,6 @@ class Block:
         Samples; nodes.
     k : IntArray
         Parents + 1: the constant x₀ = 1 is a parent in every family.
-    most : int
-        The largest k that was asked for; families above it hold NaN.
     ln_tau : Array
         ln τ̂, where τ̂ = RSS/n of the least-squares fit with intercept.
     ln_variance : Array
@@ -43,6 +42,8 @@ class Block:
         The child's mean divided by its standard deviation.
     centred : array of bool
         Whether that mean is only what centring left behind.
+    ln_det_parents : callable
+        Computes `ln_det`.
     label : callable
         The words for the family at an index, "child x3, parents [x0, x2]", for error messages.
     """
@@ -50,11 +51,11 @@ class Block:
     n: int
     m: int
     k: IntArray
-    most: int
     ln_tau: Array
     ln_variance: Array
     offset: Array
     centred: npt.NDArray[np.bool_]
+    ln_det_parents: Callable[[], Array]
     label: Callable[[tuple[int, ...]], str]
 
     @property
@@ -66,6 +67,11 @@ class Block:
     def tau(self) -> Array:
         """τ̂ = RSS/n, intercept included."""
         return np.exp(self.ln_tau)
+
+    @cached_property
+    def ln_det(self) -> Array:
+        """ln of the determinant of the parents' covariance matrix (ddof 0); 0 for a child without parents."""
+        return self.ln_det_parents()
 
     @cached_property
     def explained(self) -> Array:
@@ -87,11 +93,7 @@ class Block:
                 "mean) is rounding noise and ln R̂ has no meaning. Give the data on their original origin, or use "
                 "a score that does not see the mean: RNMLCentred in place of RNML."
             )
-        asked = self.k <= self.most
-        if asked.all():
-            return self.ln_variance + np.log(share)
-        # the logarithm of NaN is slow: it is put in afterwards
-        return (self.ln_variance + np.where(asked, 0.0, np.nan)) + np.log(np.where(asked, share, 1.0))
+        return self.ln_variance + np.log(share)
 
     @cached_property
     def ln_r_centred(self) -> Array:
@@ -111,7 +113,8 @@ class Scorer(Protocol):
     """A score: code lengths in nats of a block's families, lower is better.
 
     The result has the block's `shape`. Any callable will do; the scores of this project are frozen dataclasses
-    whose fields are their options.
+    whose fields are their options. A score that has a method `moments(moments)` looks at the data through the moments
+    that it returns, as BGe does, whose prior adds to the scatter of the data.
     """
 
     def __call__(self, f: Block, /) -> npt.NDArray[Any]:
@@ -132,26 +135,19 @@ def code_lengths(scorer: Scorer, f: Block) -> Array:
     Returns
     -------
     Array
-        Code lengths in nats; +inf for families that were not asked for.
+        Code lengths in nats.
     """
     with np.errstate(all="ignore"):  # what is not finite is reported below, with its coordinates
         value = np.asarray(scorer(f))
-    if value.shape != f.shape or value.dtype.kind not in "fiu":
-        raise ValueError(
-            f"The score {scorer!r} must return real numbers of shape {f.shape}, one for each family of the block. "
-            f"Got {value.dtype} of shape {value.shape} instead."
-        )
-    value = value.astype(np.float64, copy=False)
-    asked = f.k <= f.most
-    if asked.all():
-        with np.errstate(over="ignore"):
-            finite = np.isfinite(value.sum())  # only if all terms are
-    else:
-        value = np.where(asked, value, np.inf)
-        finite = np.count_nonzero(np.isfinite(value)) == np.count_nonzero(asked) * (value.size // asked.size)
-    if finite:
-        return value
-    wrong = asked & ~np.isfinite(value)
+        if value.shape != f.shape or value.dtype.kind not in "fiu":
+            raise ValueError(
+                f"The score {scorer!r} must return real numbers of shape {f.shape}, one for each family of the block. "
+                f"Got {value.dtype} of shape {value.shape} instead."
+            )
+        value = value.astype(np.float64, copy=False)
+        if np.isfinite(value.sum()):  # only if all terms are
+            return value
+    wrong = ~np.isfinite(value)
     if wrong.any():
         where = _first(wrong)
         raise ValueError(

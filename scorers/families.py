@@ -3,12 +3,13 @@
 With L(S) the log-determinant of the correlation matrix of the nodes S, the residual variance of child j given the
 parents S and the constant is τ̂ = variance_j · exp(L(S ∪ {j}) − L(S)). So one table of 2^m log-determinants serves
 all m·2^(m−1) families, and no family is ever fitted by itself. A set of nodes is a bit mask; the parent sets of
-child j are numbered by the *compressed* mask, which leaves out bit j.
+child j are numbered by the *compressed* mask, which leaves out bit j. Several data sets of one size can be done
+together: they are the leading axes of all arrays.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numba
@@ -31,8 +32,8 @@ def block_bits(m: int) -> int:
     return min(m - 1, BLOCK_BITS - m.bit_length())
 
 
-def expand(c: int, j: int) -> int:
-    """The mask whose compressed form, without bit j, is c.
+def expand(c: Any, j: int) -> Any:
+    """The mask whose compressed form, without bit j, is c; or an array of them.
 
     Examples
     --------
@@ -48,11 +49,27 @@ def members(mask: int) -> tuple[int, ...]:
     return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
 
 
+@lru_cache(maxsize=100)
+def masks_up_to(most: int, start: int, bits: int) -> IntArray:
+    """Those of the 2^bits masks from `start` on that have at most so many members, in order, read-only.
+
+    Examples
+    --------
+    >>> masks_up_to(1, 0, 3)
+    array([0, 1, 2, 4])
+    """
+    masks = np.arange(start, start + (1 << bits))
+    masks = masks[np.bitwise_count(masks) <= most]
+    masks.flags.writeable = False
+    return masks
+
+
 @dataclass(frozen=True)
 class Families:
     """All families with up to `max_parents` parents.
 
-    `families[j]` is the block of child j: entry c is the family whose parents are `families.parents(j, c)`.
+    `families[j]` is the block of child j: entry i is the family whose parents are `families.parents(j, c)`, where c is
+    `families.masks[i]`, the i-th compressed mask with up to `max_parents` members.
 
     Attributes
     ----------
@@ -61,12 +78,16 @@ class Families:
     max_parents : int
         The largest number of parents asked for.
     logdet : Array
-        2^m log-determinants of the correlation matrix's principal minors, NaN where not asked for.
+        2^m log-determinants of the correlation matrix's principal minors, NaN where not asked for; … × 2^m of
+        several data sets.
+    viewer : Scorer, optional
+        The score through whose moments the data are seen, if it has moments of its own.
     """
 
     moments: Moments
     max_parents: int
     logdet: Array
+    viewer: Scorer | None = None
 
     @classmethod
     def of(cls, data: Data, max_parents: int | None = None) -> "Families":
@@ -103,15 +124,17 @@ class Families:
         independent = moments.independent(range(m))
         if not independent and max_parents == m - 1:
             moments.refuse_dependent(range(m))
-        logdet = np.empty(1 << m)
-        _pivots(moments.correlation, max_parents + 1, logdet)
+        logdet = np.empty((*moments.correlation.shape[:-2], 1 << m))
+        sets = logdet.reshape(-1, 1 << m)
+        _pivots(moments.correlation.reshape(-1, m, m), max_parents + 1, sets)
         with np.errstate(invalid="ignore", divide="ignore"):
             np.log(logdet, out=logdet)
-        _accumulate(logdet)
+        _accumulate(sets)
         if not independent:  # but the sets that are asked for may be
             # λ ≥ min share / |S|: only sets in which a node has a small share of its variance left can fail
-            for suspect in _small_shares(logdet, max_parents + 1, m * SMALLEST_EIGENVALUE):
-                moments.refuse_dependent(members(int(suspect)))
+            for of_set in sets:
+                for suspect in _small_shares(of_set, max_parents + 1, m * SMALLEST_EIGENVALUE):
+                    moments.refuse_dependent(members(int(suspect)))
         logdet.flags.writeable = False
         return cls(moments, max_parents, logdet)
 
@@ -124,6 +147,22 @@ class Families:
     def m(self) -> int:
         """The number of nodes."""
         return self.moments.m
+
+    @property
+    def masks(self) -> IntArray:
+        """The compressed masks of all parent sets with up to `max_parents` members, in numeric order."""
+        return masks_up_to(self.max_parents, 0, self.m - 1)
+
+    def seen_by(self, scorer: Scorer) -> "Families":
+        """The families that a score looks at: these, or those of the moments that the score makes of these."""
+        change = getattr(scorer, "moments", None)
+        if change is None or self.viewer is scorer:
+            return self
+        return replace(Families.of_moments(change(self.moments), self.max_parents), viewer=scorer)
+
+    def at(self, d: int | slice) -> "Families":
+        """The families of one, or some, of several data sets."""
+        return replace(self, moments=self.moments.at(d), logdet=self.logdet[d])
 
     def parents(self, j: int, c: int) -> tuple[int, ...]:
         """The parents of child j whose compressed mask is c.
@@ -144,60 +183,77 @@ class Families:
         block = self.block(range(j, j + 1), 0, self.m - 1)
         return replace(
             block,
-            ln_tau=block.ln_tau[0],
-            ln_variance=block.ln_variance[0],
-            offset=block.offset[0],
-            centred=block.centred[0],
-            label=lambda where: block.label((0, *where)),
+            ln_tau=block.ln_tau[..., 0, :],
+            ln_variance=block.ln_variance[..., 0, :],
+            offset=block.offset[..., 0, :],
+            centred=block.centred[..., 0, :],
+            ln_det_parents=lambda: block.ln_det[..., 0, :],
+            label=lambda where: block.label((*where[:-1], 0, where[-1])),
         )
 
-    def blocks(self) -> Iterator[tuple[slice, Block]]:
+    def blocks(self) -> Iterator[tuple[IntArray, Block]]:
         """All families, a few parent sets of all children at a time: their compressed masks, and their block.
 
         Entry [j, i] of a block is child j with the i-th of those masks; up to m = 15 there is only one block.
         """
         bits = block_bits(self.m)
         for start in range(0, 1 << (self.m - 1), 1 << bits):
-            yield slice(start, start + (1 << bits)), self.block(range(self.m), start, bits)
+            masks = masks_up_to(self.max_parents, start, bits)
+            if len(masks):
+                yield masks, self.block(range(self.m), start, bits)
 
     def block(self, children: range, start: int, bits: int) -> Block:
-        """The families of consecutive children with the 2^bits compressed masks from `start` on.
+        """The families of consecutive children with the parent sets `masks_up_to(max_parents, start, bits)`.
 
-        Entry [i, c] is the i-th of the children with the parents `families.parents(children[i], start + c)`.
+        Entry [j, i] is the j-th of the children with the i-th of those compressed masks.
         """
-        ln_tau = np.empty((len(children), 1 << bits))
-        _log_residuals(self.logdet, children.start, start, self.moments.ln_variance, ln_tau)
         rows = slice(children.start, children.stop)
+        masks = masks_up_to(self.max_parents, start, bits)
+        ln_variance = self.moments.ln_variance[..., rows, None]
+        ln_tau = np.empty((*ln_variance.shape[:-1], len(masks)))
+        sets = (self.logdet.reshape(-1, 1 << self.m), ln_variance.reshape(-1, len(children)))
+        out = ln_tau.reshape(-1, len(children), len(masks))
+        if len(masks) == 1 << bits:
+            _log_residuals(*sets, children.start, start, out)
+        else:
+            _log_residuals_of(*sets, children.start, masks, out)
         return Block(
             n=self.n,
             m=self.m,
-            k=np.bitwise_count(np.arange(start, start + (1 << bits))).astype(np.int64) + 1,
-            most=self.max_parents + 1,
+            k=np.bitwise_count(masks).astype(np.int64) + 1,
             ln_tau=ln_tau,
-            ln_variance=self.moments.ln_variance[rows, None],
-            offset=self.moments.offset[rows, None],
-            centred=self.moments.centred[rows, None],
-            label=partial(self._label, children.start, start),
+            ln_variance=ln_variance,
+            offset=self.moments.offset[..., rows, None],
+            centred=self.moments.centred[..., rows, None],
+            ln_det_parents=lambda: self.ln_det[..., [expand(masks, j) for j in children]],
+            label=lambda where: self._label(children[where[-2]], int(masks[where[-1]])),
         )
 
     def network(self, parents: IntArray) -> Block:
-        """The m families of a network, given as one parent mask (not compressed) for each child."""
-        child = 1 << np.arange(self.m)
+        """The m families of a network, given as one parent mask (not compressed) for each child: … × m."""
+        with_child = np.take_along_axis(self.logdet, parents | 1 << np.arange(self.m), axis=-1)
         return Block(
             n=self.n,
             m=self.m,
             k=np.bitwise_count(parents).astype(np.int64) + 1,
-            most=self.max_parents + 1,
-            ln_tau=self.logdet[parents | child] - self.logdet[parents] + self.moments.ln_variance,
+            ln_tau=with_child - np.take_along_axis(self.logdet, parents, axis=-1) + self.moments.ln_variance,
             ln_variance=self.moments.ln_variance,
             offset=self.moments.offset,
             centred=self.moments.centred,
-            label=lambda where: self.moments.family(where[0], members(int(parents[where[0]]))),
+            ln_det_parents=lambda: np.take_along_axis(self.ln_det, parents, axis=-1),
+            label=lambda where: self.moments.family(where[-1], members(int(parents[where]))),
         )
 
-    def _label(self, child: int, start: int, where: tuple[int, ...]) -> str:
-        j = child + where[0]
-        return self.moments.family(j, self.parents(j, start + where[1]))
+    @cached_property
+    def ln_det(self) -> Array:
+        """ln of the determinant of the covariance matrix of every set of nodes."""
+        sums = np.zeros_like(self.logdet)  # of ln variances
+        for i in range(self.m):
+            sums[..., 1 << i : 2 << i] = sums[..., : 1 << i] + self.moments.ln_variance[..., i : i + 1]
+        return self.logdet + sums
+
+    def _label(self, child: int, mask: int) -> str:
+        return self.moments.family(child, self.parents(child, mask))
 
 
 def score_table(families: Families, scorer: Scorer, out: Array | None = None) -> Array:
@@ -218,19 +274,22 @@ def score_table(families: Families, scorer: Scorer, out: Array | None = None) ->
         Entry [j, c] is the code length of child j with the parents `families.parents(j, c)`; +inf above
         `max_parents`.
     """
-    shape = (families.m, 1 << (families.m - 1))
+    families = families.seen_by(scorer)
+    m = families.m
+    shape = (*families.logdet.shape[:-1], m, 1 << (m - 1))
     if out is None:
-        _refuse_large(families.m, 8 * shape[0] * shape[1])
-        if block_bits(families.m) == families.m - 1:  # one block is the table
-            return code_lengths(scorer, families.block(range(families.m), 0, families.m - 1))
-        table = np.empty(shape)
-    elif out.shape == shape and out.dtype == np.float64:
-        table = out
-    else:
+        _refuse_large(m, 8 * m * (1 << (m - 1)))
+        if block_bits(m) == m - 1 and families.max_parents == m - 1:  # one block is the table
+            return code_lengths(scorer, families.block(range(m), 0, m - 1))
+        out = np.empty(shape)
+    elif out.shape != shape or out.dtype != np.float64:
         raise ValueError(f"out must be float64 of shape {shape}. Got {out.dtype} of shape {out.shape} instead.")
+    capped = families.max_parents < m - 1
+    if capped:
+        out.fill(np.inf)
     for masks, block in families.blocks():
-        table[:, masks] = code_lengths(scorer, block)
-    return table
+        out[..., masks if capped else slice(masks[0], masks[-1] + 1)] = code_lengths(scorer, block)
+    return out
 
 
 def _refuse_large(m: int, need: int) -> None:
@@ -243,44 +302,47 @@ def _refuse_large(m: int, need: int) -> None:
 
 
 @numba.njit(cache=True, error_model="numpy")  # a zero pivot is found by the caller, not raised here
-def _pivots(c: Any, size: int, out: Any) -> None:
-    """out[S] = residual variance of the lowest node of S given its other nodes, for all |S| ≤ size, else NaN.
+def _pivots(correlation: Any, size: int, out: Any) -> None:
+    """out[d, S] = residual variance of the lowest node of S given its other nodes, for all |S| ≤ size, else NaN.
 
     Numeric order visits S after P, which is S without its lowest node b. The Schur complement of P, in rows and
     columns below P's lowest node, is kept at that node's level of `w`; its entry [b, b] is the pivot, and
     eliminating b gives the complement of S at level b. Half of all sets end at b = 0 and need no elimination:
     about 6·2^m operations in all.
     """
-    m = c.shape[0]
+    m = correlation.shape[1]
     w = np.empty((m + 1, m, m))
     count = np.zeros(m + 1, np.int64)  # nodes of the set whose complement is at that level
-    w[m] = c
-    out[0] = 1.0
-    for s in range(1, 1 << m):
-        b = 0
-        while (s >> b) & 1 == 0:
-            b += 1
-        level = b + 1
-        while level < m and (s >> level) & 1 == 0:
-            level += 1
-        count[b] = count[level] + 1
-        if count[b] > size:
-            out[s] = np.nan
-            continue
-        pivot = w[level, b, b]
-        out[s] = pivot
-        for i in range(b):
-            factor = w[level, b, i] / pivot
-            for j in range(i + 1):
-                w[b, i, j] = w[level, i, j] - factor * w[level, b, j]
+    for d in range(out.shape[0]):
+        w[m] = correlation[d]
+        out[d, 0] = 1.0
+        for s in range(1, 1 << m):
+            b = 0
+            while (s >> b) & 1 == 0:
+                b += 1
+            level = b + 1
+            while level < m and (s >> level) & 1 == 0:
+                level += 1
+            count[b] = count[level] + 1
+            if count[b] > size:
+                out[d, s] = np.nan
+                continue
+            pivot = w[level, b, b]
+            out[d, s] = pivot
+            for i in range(b):
+                factor = w[level, b, i] / pivot
+                for j in range(i + 1):
+                    w[b, i, j] = w[level, i, j] - factor * w[level, b, j]
 
 
 @numba.njit(cache=True)
 def _accumulate(logdet: Any) -> None:
     """From logarithms of pivots to log-determinants: L(S) = ln pivot(S) + L(S without its lowest node)."""
-    logdet[0] = 0.0
-    for s in range(1, logdet.shape[0]):
-        logdet[s] += logdet[s & (s - 1)]
+    for d in range(logdet.shape[0]):
+        of_set = logdet[d]
+        of_set[0] = 0.0
+        for s in range(1, of_set.shape[0]):
+            of_set[s] += of_set[s & (s - 1)]
 
 
 @numba.njit(cache=True)
@@ -302,25 +364,38 @@ def _small_shares(logdet: Any, size: int, least: float) -> Any:
 
 
 @numba.njit(cache=True)
-def _log_residuals(logdet: Any, child: int, start: int, ln_variance: Any, out: Any) -> None:
-    """out[row, i] = L(S ∪ {j}) − L(S) + ln variance_j, where j = child + row.
+def _log_residuals(logdet: Any, ln_variance: Any, child: int, start: int, out: Any) -> None:
+    """out[d, row, i] = L(S ∪ {j}) − L(S) + ln variance_j, where j = child + row.
 
     S is the compressed mask start + i with a zero put in at bit j. In numeric order each run of 2^j sets without j
     is followed by the run of the same sets with j.
     """
-    size = out.shape[1]
-    for row in range(out.shape[0]):
-        j = child + row
-        run = 1 << j
-        if run < size:
-            pairs = logdet[2 * start : 2 * (start + size)].reshape(-1, 2, run)
-            residuals = out[row].reshape(-1, run)
-            for h in range(residuals.shape[0]):
-                for i in range(run):
-                    residuals[h, i] = pairs[h, 1, i] - pairs[h, 0, i] + ln_variance[j]
-        else:
-            first = ((start >> j) << (j + 1)) + (start & (run - 1))
-            without = logdet[first : first + size]
-            with_j = logdet[first + run : first + run + size]
-            for i in range(size):
-                out[row, i] = with_j[i] - without[i] + ln_variance[j]
+    size = out.shape[2]
+    for d in range(out.shape[0]):
+        for row in range(out.shape[1]):
+            j = child + row
+            run = 1 << j
+            if run < size:
+                pairs = logdet[d, 2 * start : 2 * (start + size)].reshape(-1, 2, run)
+                residuals = out[d, row].reshape(-1, run)
+                for h in range(residuals.shape[0]):
+                    for i in range(run):
+                        residuals[h, i] = pairs[h, 1, i] - pairs[h, 0, i] + ln_variance[d, row]
+            else:
+                first = ((start >> j) << (j + 1)) + (start & (run - 1))
+                without = logdet[d, first : first + size]
+                with_j = logdet[d, first + run : first + run + size]
+                for i in range(size):
+                    out[d, row, i] = with_j[i] - without[i] + ln_variance[d, row]
+
+
+@numba.njit(cache=True)
+def _log_residuals_of(logdet: Any, ln_variance: Any, child: int, masks: Any, out: Any) -> None:
+    """The same for some compressed masks: S is masks[i] with a zero put in at bit j."""
+    for d in range(out.shape[0]):
+        for row in range(out.shape[1]):
+            j = child + row
+            low = (1 << j) - 1
+            for i in range(masks.shape[0]):
+                s = (masks[i] & low) | ((masks[i] & ~low) << 1)
+                out[d, row, i] = logdet[d, s | (1 << j)] - logdet[d, s] + ln_variance[d, row]

@@ -5,6 +5,7 @@ scaling the columns changes it by a known factor. `Moments` therefore keeps the 
 whose principal minors are well scaled whatever the units, and beside it each column's variance and mean.
 """
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ Data = Union[npt.ArrayLike, "pd.DataFrame"]
 
 @dataclass(frozen=True)
 class Moments:
-    """The moments of an n × m data matrix.
+    """The moments of an n × m data matrix, or of several of the same size: the data sets are the leading axes.
 
     Attributes
     ----------
@@ -41,9 +42,9 @@ class Moments:
     names : tuple of str
         The columns' names, "x0", "x1", … for an array.
     correlation : Array
-        m × m correlation matrix.
+        m × m correlation matrix; … × m × m of several data sets.
     ln_variance : Array
-        ln of the columns' variances (ddof 0).
+        ln of the columns' variances (ddof 0); … × m of several data sets, as all below.
     offset : Array
         The columns' means divided by their standard deviations.
     """
@@ -63,8 +64,8 @@ class Moments:
     def centred(self) -> npt.NDArray[np.bool_]:
         """Of which columns the mean is only what centring left behind."""
         offset = np.abs(self.offset)
-        least = np.inf if (offset * np.sqrt(self.n) < STANDARD_ERRORS).all() else MEAN
-        return offset < least
+        all_small = (offset * np.sqrt(self.n) < STANDARD_ERRORS).all(axis=-1, keepdims=True)
+        return np.logical_or(all_small, offset < MEAN)
 
     @classmethod
     def of(cls, data: Data) -> "Moments":
@@ -80,36 +81,43 @@ class Moments:
         Moments
             The moments.
         """
-        values, names = _matrix(data)
+        return cls.of_columns(*_matrix(data))
+
+    @classmethod
+    def of_columns(cls, values: Array, names: tuple[str, ...] | None = None) -> "Moments":
+        """The moments of data given as columns, m × n, or of several data sets, … × m × n. They are written over."""
+        m, n = values.shape[-2:]
+        names = names or tuple(f"x{i}" for i in range(m))
         _refuse_not_finite(values, names)
-        # Powers of two bring every column to the order of 1 without rounding, so that no sum can overflow.
-        exponent = np.frexp(np.abs(values).max(axis=1))[1]
-        values = np.ldexp(values, -exponent[:, None])
-        mean = values.mean(axis=1)
-        values -= mean[:, None]
-        rest = values.mean(axis=1)  # what rounding left: it matters for means beyond 1e9 standard deviations
-        values -= rest[:, None]
-        deviation = np.sqrt(np.mean(values**2, axis=1))
-        # values were of the order of 1: deviations of a few units of rounding are those of a constant
-        constant = [name for name, s in zip(names, deviation, strict=True) if s < 8 * np.finfo(float).eps]
-        if constant:
+        shape = values.shape[:-1]
+        mean, deviation, exponent = np.empty(shape), np.empty(shape), np.empty(shape)
+        correlation = np.empty((*shape, m))
+        columns = values.reshape(-1, m, n)
+        _centre(columns, mean.reshape(-1, m), deviation.reshape(-1, m), exponent.reshape(-1, m))
+        # values were brought to the order of 1: deviations of a few units of rounding are those of a constant
+        constant = (deviation < 8 * np.finfo(float).eps).reshape(-1, m).any(axis=0)
+        if constant.any():
             raise ValueError(
-                f"{_columns(constant)} constant, or without digits beside the mean: a node needs variance. Drop it, "
-                "or take the mean off before it is stored."
+                f"{_columns([names[j] for j in np.flatnonzero(constant)])} constant, or without digits beside the "
+                "mean: a node needs variance. Drop it, or take the mean off before it is stored."
             )
-        values /= deviation[:, None]
+        _correlations(columns, deviation.reshape(-1, m), correlation.reshape(-1, m, m))
         return cls(
-            n=values.shape[1],
+            n=n,
             names=names,
-            correlation=_correlation(values),
+            correlation=correlation,
             ln_variance=2 * (np.log(deviation) + exponent * np.log(2.0)),
-            offset=(mean + rest) / deviation,
+            offset=mean / deviation,
         )
 
     def __post_init__(self) -> None:
         """Scores see views of these arrays: none of them may change what the next one sees."""
         for array in (self.correlation, self.ln_variance, self.offset):
             array.flags.writeable = False
+
+    def at(self, d: int | slice) -> "Moments":
+        """The moments of one, or some, of several data sets."""
+        return Moments(self.n, self.names, self.correlation[d], self.ln_variance[d], self.offset[d])
 
     def family(self, child: int, parents: Sequence[int]) -> str:
         """Words for a family, as error messages name it."""
@@ -138,7 +146,9 @@ class Moments:
         return self._smallest_eigenvalue(nodes) >= SMALLEST_EIGENVALUE
 
     def _smallest_eigenvalue(self, nodes: Sequence[int]) -> float:
-        return float(np.linalg.eigvalsh(self.correlation[np.ix_(nodes, nodes)])[0]) if nodes else 1.0
+        """That of the data set in which it is smallest."""
+        of_nodes = self.correlation[..., nodes, :][..., nodes]
+        return float(np.linalg.eigvalsh(of_nodes)[..., 0].min()) if nodes else 1.0
 
 
 def is_frame(data: object) -> "TypeGuard[pd.DataFrame]":
@@ -173,12 +183,12 @@ def _matrix(data: Data) -> tuple[Array, tuple[str, ...]]:
 
 
 def _refuse_not_finite(values: Array, names: Sequence[str]) -> None:
-    wrong = ~np.isfinite(values)
-    if wrong.any():
-        j = int(wrong.any(axis=1).argmax())
+    finite = np.isfinite(values)
+    if not finite.all():
+        *data_set, j, row = (int(i) for i in np.argwhere(~finite)[0])
         raise ValueError(
-            f"column {names[j]} has {wrong[j].sum()} value(s) that are NaN or infinite, the first in row "
-            f"{wrong[j].argmax()}: drop those rows or impute them."
+            f"column {names[j]} has {np.count_nonzero(~finite[*data_set, j])} value(s) that are NaN or infinite, the "
+            f"first in row {row}: drop those rows or impute them."
         )
 
 
@@ -187,20 +197,59 @@ def _columns(names: Sequence[str]) -> str:
 
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def _correlation(z: Any) -> Any:
-    """zz'/n with ones on the diagonal: the same bits whatever the number of threads, unlike a BLAS.
+def _dot(x: Any, y: Any) -> Any:
+    """Σ x·y: the same bits whatever the number of threads, unlike a BLAS. 1024 terms are summed, then the sums."""
+    total = 0.0
+    for start in range(0, x.shape[0], 1024):
+        a, b = x[start : start + 1024], y[start : start + 1024]
+        part = 0.0
+        for i in range(a.shape[0]):
+            part += a[i] * b[i]
+        total += part
+    return total
 
-    Sums of 1024 rows are summed, so that rounding does not grow with n.
+
+@numba.njit(cache=True, fastmath={"reassoc", "nnan", "nsz"})  # a maximum is only fast if nothing can be NaN
+def _largest(x: Any) -> Any:
+    top = 0.0
+    for i in range(x.shape[0]):
+        top = max(top, abs(x[i]))
+    return top
+
+
+@numba.njit(cache=True)
+def _centre(x: Any, mean: Any, deviation: Any, exponent: Any) -> None:
+    """Take the mean off the columns x[d, i] of data sets, in place, and find their deviations.
+
+    A column is 2^exponent times one of the order of 1, without rounding, so that no sum can overflow; what is left in
+    x, and `mean` and `deviation`, are of that one.
     """
-    m, n = z.shape
-    c = np.eye(m)
-    for i in range(m):
-        for j in range(i):
-            total = 0.0
-            for start in range(0, n, 1024):
-                part = 0.0
-                for row in range(start, min(start + 1024, n)):
-                    part += z[i, row] * z[j, row]
-                total += part
-            c[i, j] = c[j, i] = total / n
-    return c
+    ones = np.ones(x.shape[2])
+    for d in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            column = x[d, i]
+            e = math.frexp(_largest(column))[1]
+            half = -e // 2
+            first, second = math.ldexp(1.0, half), math.ldexp(1.0, -e - half)  # 2^−e itself may not be a number
+            for row in range(column.shape[0]):
+                column[row] = column[row] * first * second
+            centre = _dot(column, ones) / column.shape[0]
+            for row in range(column.shape[0]):
+                column[row] -= centre
+            # what rounding left: it matters for means beyond 1e9 standard deviations
+            rest = _dot(column, ones) / column.shape[0]
+            for row in range(column.shape[0]):
+                column[row] -= rest
+            exponent[d, i], mean[d, i] = e, centre + rest
+            deviation[d, i] = math.sqrt(_dot(column, column) / column.shape[0])
+
+
+@numba.njit(cache=True)
+def _correlations(x: Any, deviation: Any, out: Any) -> None:
+    """The correlation matrices of data sets of centred columns."""
+    for d in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            out[d, i, i] = 1.0
+            for j in range(i):
+                covariance = _dot(x[d, i], x[d, j]) / x.shape[2]
+                out[d, i, j] = out[d, j, i] = covariance / deviation[d, i] / deviation[d, j]

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from scorers.base import Array, Block, Scorer, code_lengths
+from scorers.base import Block, Scorer, code_lengths
 from scorers.moments import Data, Moments, is_frame
 
 
@@ -33,13 +33,15 @@ def network_score(data: Data, adjacency: Data, scorer: Scorer) -> float:
     """
     moments = Moments.of(data)
     edges = checked_adjacency(adjacency, moments.names)
-    return float(code_lengths(scorer, families_of(moments, edges)).sum())
+    return float(code_lengths(scorer, families_of(moments, edges, scorer)).sum())
 
 
-def families_of(moments: Moments, edges: npt.NDArray[np.bool_]) -> Block:
-    """The block of a network's m families, one entry for each child."""
+def families_of(moments: Moments, edges: npt.NDArray[np.bool_], scorer: Scorer) -> Block:
+    """The block of a network's m families, one entry for each child, as the score sees them."""
+    if hasattr(scorer, "moments"):
+        moments = scorer.moments(moments)
     parents = [[int(i) for i in np.flatnonzero(edges[:, j])] for j in range(moments.m)]
-    ln_tau: Array = np.empty(moments.m)
+    ln_tau, ln_det = np.empty(moments.m), np.empty(moments.m)
     for j in range(moments.m):
         family = [*parents[j], j]
         if moments.n <= len(family):
@@ -48,18 +50,20 @@ def families_of(moments: Moments, edges: npt.NDArray[np.bool_]) -> Block:
                 f"and the constant (k = {len(family)}): n > k is needed. Use fewer parents, or more data."
             )
         moments.refuse_dependent(family, where=f"{moments.family(j, parents[j])}: ")
-        # The last diagonal entry of the Cholesky factor is the root of the child's residual variance.
-        root = np.linalg.cholesky(moments.correlation[np.ix_(family, family)])[-1, -1]
-        ln_tau[j] = 2 * np.log(root) + moments.ln_variance[j]
+        # The diagonal of the Cholesky factor: roots of the determinant of the parents and, last, of the child's
+        # residual variance.
+        roots = np.diag(np.linalg.cholesky(moments.correlation[np.ix_(family, family)]))
+        ln_det[j] = 2 * np.log(roots[:-1]).sum() + moments.ln_variance[parents[j]].sum()
+        ln_tau[j] = 2 * np.log(roots[-1]) + moments.ln_variance[j]
     return Block(
         n=moments.n,
         m=moments.m,
         k=edges.sum(axis=0, dtype=np.int64) + 1,
-        most=moments.m,
         ln_tau=ln_tau,
         ln_variance=moments.ln_variance,
         offset=moments.offset,
         centred=moments.centred,
+        ln_det_parents=lambda: ln_det,
         label=lambda where: moments.family(where[0], parents[where[0]]),
     )
 

@@ -15,7 +15,7 @@ from os import cpu_count
 import numpy as np
 
 from scorers.base import Array, IntArray, Scorer, code_lengths
-from scorers.families import Families, expand, score_table
+from scorers.families import Families, expand
 from scorers.moments import Data
 from scorers.network import checked_adjacency
 from search import kernels
@@ -40,6 +40,27 @@ class Network:
 
     adjacency: IntArray
     score: float
+
+
+@dataclass(frozen=True)
+class Optima:
+    """The best networks under several tie rules.
+
+    Attributes
+    ----------
+    parents : ndarray of int64
+        The parents of each child as a mask: rules × m; several data sets along the leading axes.
+    scores : Array
+        Their code lengths, without the tie weights.
+    """
+
+    parents: IntArray
+    scores: Array
+
+    @property
+    def adjacencies(self) -> IntArray:
+        """Rules × m × m; entry [r, i, j] = 1 means i → j in the network of rule r."""
+        return self.parents[..., None, :] >> np.arange(self.parents.shape[-1])[:, None] & 1
 
 
 def learn(
@@ -93,7 +114,8 @@ def learn(
     if truth is not None:
         truth = checked_adjacency(truth, families.moments.names, "truth")
     weights = edge_weights(ties, families.m, truth, rng)
-    return optima(families, scorer, weights[None], threads=threads, progress=progress)[0]
+    found = optima(families, scorer, weights[None], threads=threads, progress=progress)
+    return Network(found.adjacencies[0], float(found.scores[0]))
 
 
 def tie_band(
@@ -121,8 +143,8 @@ def tie_band(
     """
     families = _families(data, max_parents)
     edges = checked_adjacency(truth, families.moments.names, "truth")
-    networks = optima(families, scorer, band_weights(edges, rng), threads=threads)
-    best, random, worst = (shd_of_weights(edges, network.adjacency) for network in networks)
+    found = optima(families, scorer, band_weights(edges, rng), threads=threads)
+    best, random, worst = (shd_of_weights(edges, adjacency) for adjacency in found.adjacencies)
     return best, random, worst
 
 
@@ -150,39 +172,68 @@ def optima(
     tolerance: float = TOLERANCE,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> list[Network]:
+) -> Optima:
     """The best networks under several tie rules, whose local scores are computed only once if there are few nodes.
 
     Parameters
     ----------
     families, scorer, threads, progress
-        As in `learn`.
+        As in `learn`; the families may be those of several data sets.
     weights : Array
-        Edge weights of each rule, as `search.ties` makes them.
+        Edge weights of each rule, as `search.ties` makes them: … × rules × m × m.
     tolerance : float
         ε, what a unit of weight adds to a score, relative to the score's size.
 
     Returns
     -------
-    list of Network
-        One for each rule.
+    Optima
+        One network for each data set and rule.
     """
-    m = families.m
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be 1 at least. Got {threads} instead.")
-    if m <= SMALL and threads in (None, 1):
-        table = score_table(families, scorer)
-        epsilon = tolerance * score_size(table[:, 0], table[:, (1 << families.max_parents) - 1])
-        parents = np.empty((len(weights), m), dtype=np.int64)
-        kernels.solve(table, np.array([by_child(epsilon * each) for each in weights]), parents)
-        scores = table[np.arange(m), compressed(parents, np.arange(m))].sum(axis=1)
-    else:
-        masks = [np.array([expand((1 << k) - 1, j) for j in range(m)]) for k in (0, families.max_parents)]
-        none, many = (code_lengths(scorer, families.network(each)) for each in masks)
-        epsilon = tolerance * score_size(none, many)
-        meter = Meter(progress, len(weights))
-        with workers(threads or cpu_count() or 1) as each:
-            parents = np.array([LargeSearch(families, scorer, epsilon * w, each, meter).best() for w in weights])
-        scores = np.array([code_lengths(scorer, families.network(masks)).sum() for masks in parents])
-    adjacencies = parents[:, None, :] >> np.arange(m)[:, None] & 1
-    return [Network(adjacency, float(score)) for adjacency, score in zip(adjacencies, scores, strict=True)]
+    families = families.seen_by(scorer)
+    if families.m <= SMALL and threads in (None, 1):
+        return _few_nodes(families, scorer, weights, tolerance)
+    if families.logdet.ndim > 1:
+        found = [
+            _many_nodes(families.at(d), scorer, each, tolerance, threads, progress) for d, each in enumerate(weights)
+        ]
+        return Optima(np.array([each.parents for each in found]), np.array([each.scores for each in found]))
+    return _many_nodes(families, scorer, weights, tolerance, threads, progress)
+
+
+def _few_nodes(families: Families, scorer: Scorer, weights: Array, tolerance: float) -> Optima:
+    m, masks = families.m, families.masks
+    scores = code_lengths(scorer, families.block(range(m), 0, m - 1))
+    many = np.searchsorted(masks, (1 << families.max_parents) - 1)
+    epsilon = tolerance * score_size(scores[..., 0], scores[..., many])
+    of_child = by_child(epsilon[..., None, None, None] * weights)
+    parents = np.empty(of_child.shape[:-1], dtype=np.int64)
+    rules = weights.shape[-3]
+    kernels.solve(
+        scores.reshape(-1, m, len(masks)),
+        masks,
+        of_child.reshape(-1, rules, m, m - 1),
+        parents.reshape(-1, rules, m),
+    )
+    chosen = np.searchsorted(masks, compressed(parents, np.arange(m)))
+    local = np.take_along_axis(scores[..., None, :, :], chosen[..., None], axis=-1)
+    return Optima(parents, local[..., 0].sum(axis=-1))
+
+
+def _many_nodes(
+    families: Families,
+    scorer: Scorer,
+    weights: Array,
+    tolerance: float,
+    threads: int | None,
+    progress: Progress | None,
+) -> Optima:
+    sizes = [np.array([expand((1 << k) - 1, j) for j in range(families.m)]) for k in (0, families.max_parents)]
+    none, many = (code_lengths(scorer, families.network(each)) for each in sizes)
+    epsilon = tolerance * score_size(none, many)
+    meter = Meter(progress, len(weights))
+    with workers(threads or cpu_count() or 1) as each:
+        parents = np.array([LargeSearch(families, scorer, epsilon * w, each, meter).best() for w in weights])
+    scores = np.array([code_lengths(scorer, families.network(masks)).sum() for masks in parents])
+    return Optima(parents, scores)

@@ -6,11 +6,11 @@ from typing import Any, Literal, get_args
 import numba
 import numpy as np
 
-from scorers.base import Array, Scorer
+from scorers.base import Array, IntArray, Scorer
 from scorers.families import Families, score_table
 from scorers.moments import Data
 from scorers.network import checked_adjacency
-from search.dags import all_dags, class_representatives, masks_of
+from search.dags import Masks, all_dags, class_representatives, count_dags, masks_of
 from search.ties import TOLERANCE, score_size
 
 Among = Literal["dags", "classes"]
@@ -89,24 +89,60 @@ def rank(
         raise ValueError(
             f"Ranking all DAGs needs all families. Got families with max_parents = {families.max_parents} instead."
         )
+    truth = masks_of(checked_adjacency(adjacency, families.moments.names))
+    if among == "dags":
+        best, worst = ranks(families, scorer, truth, tolerance)
+        return Rank(best=int(best), mid=float(best + worst) / 2, worst=int(worst), total=count_dags(m))
     table = score_table(families, scorer)
     scores = dag_scores(table)
-    truth = masks_of(checked_adjacency(adjacency, families.moments.names))
-    local = table[np.arange(m), truth]
-    own = float(local.sum())
     slack = tolerance * score_size(table[:, 0], table[:, -1])
-    if among == "classes":
-        representatives = class_representatives(m)
-        spread = float(np.max(np.abs(scores - scores[representatives])))
-        if spread > slack:
-            raise ValueError(
-                f"The score {scorer!r} is not score-equivalent: DAGs of one class differ by up to {spread:.2g} nats. "
-                'Rank it among DAGs (among="dags").'
-            )
-        scores = scores[representatives == np.arange(len(representatives))]
+    representatives = class_representatives(m)
+    spread = float(np.max(np.abs(scores - scores[representatives])))
+    if spread > slack:
+        raise ValueError(
+            f"The score {scorer!r} is not score-equivalent: DAGs of one class differ by up to {spread:.2g} nats. "
+            'Rank it among DAGs (among="dags").'
+        )
+    scores = scores[representatives == np.arange(len(representatives))]
+    own = table[np.arange(m), truth].sum()
     better = int(np.count_nonzero(scores < own - slack))
     within = int(np.count_nonzero(scores <= own + slack))
     return Rank(best=better + 1, mid=(better + 1 + within) / 2, worst=within, total=len(scores))
+
+
+def ranks(families: Families, scorer: Scorer, truth: Masks, tolerance: float) -> tuple[IntArray, IntArray]:
+    """Best and worst rank of a network among all DAGs, or of one in each of several data sets.
+
+    Parameters
+    ----------
+    families : Families
+        All families of one data set or several.
+    scorer : Scorer
+        The score.
+    truth : ndarray of uint8
+        Rows of compressed parent masks, as `masks_of` makes them, one for each data set.
+    tolerance : float
+        Scores that differ by less than this share of their size tie.
+
+    Returns
+    -------
+    tuple of IntArray
+        Best and worst ranks, one for each data set.
+    """
+    table = score_table(families, scorer)
+    m, size = table.shape[-2:]
+    own = np.take_along_axis(table, truth[..., None].astype(np.int64), axis=-1)[..., 0].sum(axis=-1)
+    slack = tolerance * score_size(table[..., 0], table[..., -1])
+    better, within = np.empty(own.shape, dtype=np.int64), np.empty(own.shape, dtype=np.int64)
+    _count(
+        all_dags(m),
+        table.reshape(-1, m, size),
+        np.reshape(own - slack, -1),
+        np.reshape(own + slack, -1),
+        better.reshape(-1),
+        within.reshape(-1),
+    )
+    return better + 1, within
 
 
 def dag_scores(table: Array) -> Array:
@@ -123,3 +159,18 @@ def _sum_rows(dags: Any, table: Any, scores: Any) -> None:
         for j in range(dags.shape[1]):
             total += table[j, dags[d, j]]
         scores[d] = total
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(dags: Any, tables: Any, low: Any, high: Any, better: Any, within: Any) -> None:
+    """Of all DAGs, how many score less than low[d] and how many not more than high[d], by each table."""
+    for d in range(tables.shape[0]):
+        table = tables[d]
+        less, not_more = 0, 0
+        for row in range(dags.shape[0]):
+            total = 0.0
+            for j in range(dags.shape[1]):
+                total += table[j, dags[row, j]]
+            less += total < low[d]
+            not_more += total <= high[d]
+        better[d], within[d] = less, not_more

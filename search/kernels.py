@@ -56,52 +56,71 @@ def _min_over_bits(x: Any, step: int) -> None:
             pairs[1, i] = _min(pairs[0, i], pairs[1, i])
 
 
-@numba.njit(cache=True, nogil=True)
-def place(scores: Any, weights: Any, mask: int, join: bool, best: Any, first: int) -> None:
-    """Move a block of local scores to its place in `best`, from entry `first` on, with tie weights added.
+@numba.njit(inline="always")
+def _place_child(scores: Any, masks: Any, weights: Any, start: int, join: bool, x: Any) -> None:
+    """One child's local scores, of the parent sets `masks`, to their places in x, with tie weights added.
 
-    The block's parent sets are `mask`, `mask` + 1, …, and weights[j, b] is the weight of bit b for child j. With
+    x[c] belongs to the parent set start + c; what has no score is infinite. weights[b] is the weight of bit b. With
     `join`, what is in its place already stays where it is less.
     """
-    size = min(scores.shape[1], 1024)
+    size = min(x.shape[0], 1024)
     low = np.empty(size)  # weights of the low bits' subsets
-    for j in range(best.shape[0]):
-        low[0] = 0.0
-        bits = 0
-        while 1 << bits < size:
-            for c in range(1 << bits):
-                low[(1 << bits) + c] = low[c] + weights[j, bits]
-            bits += 1
-        for start in range(0, scores.shape[1], size):
-            high = 0.0
-            for b in range(bits, weights.shape[1]):
-                if ((mask + start) >> b) & 1:
-                    high += weights[j, b]
-            y = scores[j, start : start + size]
-            x = best[j, first + start : first + start + size]
+    low[0] = 0.0
+    bits = 0
+    while 1 << bits < size:
+        for c in range(1 << bits):
+            low[(1 << bits) + c] = low[c] + weights[bits]
+        bits += 1
+    high = np.zeros(x.shape[0] // size)
+    for t in range(high.shape[0]):
+        for b in range(bits, weights.shape[0]):
+            if ((start + t * size) >> b) & 1:
+                high[t] += weights[b]
+    if masks.shape[0] == x.shape[0]:  # all of them
+        for t in range(high.shape[0]):
+            y = scores[t * size : (t + 1) * size]
+            z = x[t * size : (t + 1) * size]
             if join:
                 for c in range(size):
-                    x[c] = _min(y[c] + (low[c] + high), x[c])
+                    z[c] = _min(y[c] + (low[c] + high[t]), z[c])
             else:
                 for c in range(size):
-                    x[c] = y[c] + (low[c] + high)
+                    z[c] = y[c] + (low[c] + high[t])
+    else:
+        if not join:
+            x[:] = np.inf
+        for i in range(masks.shape[0]):
+            c = masks[i] - start
+            x[c] = _min(scores[i] + (low[c & (size - 1)] + high[c // size]), x[c])
+
+
+@numba.njit(inline="always")
+def _minimise_child(x: Any) -> None:
+    """The best parents of one child within a block of candidate sets: the min-zeta transform over the block's bits."""
+    if x.shape[0] < 4096:
+        _min_over_bits(x, 1)
+    else:
+        tiles = x.reshape(-1, 4096)  # one fits the innermost cache; constant strides make faster code
+        for t in range(tiles.shape[0]):
+            _min_over_three_bits(tiles[t], 1)
+            _min_over_three_bits(tiles[t], 8)
+            _min_over_three_bits(tiles[t], 64)
+            _min_over_three_bits(tiles[t], 512)
+        _min_over_bits(x, 4096)
+
+
+@numba.njit(cache=True, nogil=True)
+def place(scores: Any, masks: Any, weights: Any, start: int, join: bool, best: Any, first: int, size: int) -> None:
+    """Move a block of local scores to its place in `best`, with tie weights added: see `_place_child`."""
+    for j in range(best.shape[0]):
+        _place_child(scores[j], masks, weights[j], start, join, best[j, first : first + size])
 
 
 @numba.njit(cache=True, nogil=True)
 def minimise_block(best: Any, first: int, size: int) -> None:
-    """The best parents within a block of candidate sets: the min-zeta transform over the block's own bits."""
+    """The best parents within a block of candidate sets."""
     for j in range(best.shape[0]):
-        x = best[j, first : first + size]
-        if size < 4096:
-            _min_over_bits(x, 1)
-        else:
-            tiles = x.reshape(-1, 4096)  # one fits the innermost cache; constant strides make faster code
-            for t in range(tiles.shape[0]):
-                _min_over_three_bits(tiles[t], 1)
-                _min_over_three_bits(tiles[t], 8)
-                _min_over_three_bits(tiles[t], 64)
-                _min_over_three_bits(tiles[t], 512)
-            _min_over_bits(x, 4096)
+        _minimise_child(best[j, first : first + size])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -223,15 +242,20 @@ def backtrack(best: Any, total: Any, parents: Any) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def solve(table: Any, weights: Any, parents: Any) -> None:
-    """parents[r] = the best network's parent masks, for each of several tie weights[r], from one table of scores."""
-    m, size = table.shape
-    best = np.empty((m, size))
+def solve(scores: Any, masks: Any, weights: Any, parents: Any) -> None:
+    """parents[d, r] = the best network's parent masks, for each data set's scores[d] and tie weights[d, r].
+
+    scores[d, j, i] belongs to child j with the compressed mask masks[i].
+    """
+    m = scores.shape[1]
+    best = np.empty((m, 1 << (m - 1)))
     total = np.empty(1 << m)
-    for r in range(parents.shape[0]):
-        place(table, weights[r], 0, False, best, 0)
-        minimise_block(best, 0, size)
-        total[:] = np.inf
-        total[0] = 0.0
-        sinks(best, total, 0, 1 << m)
-        backtrack(best, total, parents[r])
+    for d in range(parents.shape[0]):
+        for r in range(parents.shape[1]):
+            for j in range(m):
+                _place_child(scores[d, j], masks, weights[d, r, j], 0, False, best[j])
+                _minimise_child(best[j])
+            total[:] = np.inf
+            total[0] = 0.0
+            sinks(best, total, 0, 1 << m)
+            backtrack(best, total, parents[d, r])

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import psutil
 
 from scorers.base import Array, IntArray, Scorer, code_lengths
-from scorers.families import Families, block_bits, expand, members
+from scorers.families import Families, block_bits, expand, masks_up_to, members
 from search import kernels
 
 # The table of all children is kept in memory up to this many nodes; above, that of LOW nodes is.
@@ -110,9 +110,10 @@ class LargeSearch:
         def fill(first: int) -> None:
             for start in starts:
                 mask = start + first
-                if mask.bit_count() <= self.families.max_parents:
+                masks = masks_up_to(self.families.max_parents, mask, bits)
+                if len(masks):
                     scores = code_lengths(self.scorer, self.families.block(children, mask, bits))
-                    kernels.place(scores, weights, mask, start != starts[0], best, first)
+                    kernels.place(scores, masks, weights, mask, start != starts[0], best, first, 1 << bits)
                 elif start == starts[0]:  # too many parents for any family of the block
                     best[:, first : first + (1 << bits)] = np.inf
             kernels.minimise_block(best, first, 1 << bits)
@@ -154,17 +155,21 @@ class LargeSearch:
         found = []
         for high in _subsets(allowed >> bits):
             start = high << bits
+            masks = masks_up_to(self.families.max_parents, start, bits)
+            if not len(masks):
+                continue
             scores = code_lengths(self.scorer, self.families.block(range(j, j + 1), start, bits))
-            kernels.place(scores, self.weights[j : j + 1], start, False, weighted, 0)
+            kernels.place(scores, masks, self.weights[j : j + 1], start, False, weighted, 0, 1 << bits)
             scores = np.where(inside, weighted[0], np.inf)
             found.append((scores.min(), start + int(scores.argmin())))
-        return expand(min(found)[1], j)
+        return int(expand(min(found)[1], j))
 
 
 def by_child(weights: Array) -> Array:
-    """The weights of each child's edges, by the bits of its compressed masks."""
-    m = len(weights)
-    return weights.T[~np.eye(m, dtype=bool)].reshape(m, m - 1)
+    """The weights of each child's edges, by the bits of its compressed masks: … × m × (m − 1)."""
+    m = weights.shape[-1]
+    of_child = np.swapaxes(weights, -1, -2)[..., ~np.eye(m, dtype=bool)]
+    return of_child.reshape(*weights.shape[:-1], m - 1)
 
 
 def compressed(mask: Any, j: Any) -> Any:

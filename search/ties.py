@@ -30,24 +30,25 @@ Ties = Literal["random", "optimistic", "pessimistic", "first"]
 TOLERANCE = 1e-12
 
 
-def score_size(none: Array, many: Array) -> float:
+def score_size(none: Array, many: Array) -> Array:
     """The size of a score, from the code lengths of each child without parents and with many.
 
     Parameters
     ----------
     none, many : Array
-        One code length for each child.
+        One code length for each child; of several data sets along the leading axes.
 
     Returns
     -------
-    float
-        What differences between networks' scores are small or large in comparison with.
+    Array
+        What differences between networks' scores are small or large in comparison with: one number, or one for each
+        data set.
     """
     with np.errstate(over="ignore"):
-        size = float(np.maximum(np.abs(none), np.abs(many)).sum())
-    if not np.isfinite(size):
+        size: Array = np.maximum(np.abs(none), np.abs(many)).sum(axis=-1)
+    if not np.isfinite(size).all():
         raise ValueError("The scores are so large that their sum is not finite: scale them down.")
-    return max(1.0, size)
+    return np.maximum(1.0, size)
 
 
 def edge_weights(ties: Ties, m: int, truth: npt.ArrayLike | None, rng: np.random.Generator | int | None) -> Array:

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hydra.utils import instantiate
 from rich.console import Console
 
 from benchmark import runner
 from benchmark.design import Design, Search, Study
-from benchmark.records import SCHEMA, _sources, keep_other_results, pieces, write_records
+from benchmark.records import COORDINATES, SCHEMA, _sources, keep_other_results, pieces, values_of, write_records
 from benchmark.runner import Outcome, Workers, run
-from benchmark.trial import Row, run_trials
+from benchmark.trial import Columns, run_batch, run_trials
 from scorers import Block
 from scorers.base import Array
 
@@ -45,8 +46,13 @@ def do(store: Path, configs: Mapping[str, Mapping[str, Any]], *studies: Study, w
     return run(list(studies), configs, scorers, store, workers, Console(file=io.StringIO()))
 
 
+def rows_of(outcome: Outcome) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = outcome.table.to_pylist()
+    return rows
+
+
 def file_of(outcome: Outcome, folder: Path) -> bytes:
-    write_records(outcome.rows, folder / "records.parquet")
+    write_records(outcome.table, folder / "records.parquet")
     return (folder / "records.parquet").read_bytes()
 
 
@@ -62,18 +68,31 @@ def test_the_same_bytes_whoever_computes(tmp_path: Path, workers: Workers, monke
     assert file_of(again, tmp_path) == one
 
 
+def test_a_trial_gives_the_same_whatever_its_batch() -> None:
+    """Alone, or with others that have the same parent cap or another one."""
+    scorers = {name: instantiate(config) for name, config in {"bic": BIC, "rnml": RNML}.items()}
+    for study in (SHD, RANK):
+        cell = study.design.cells()[0]
+        together = run_trials(study, cell, range(20), scorers)
+        for name in scorers:
+            of_trial = {r: row for columns in together[name] for r, row in values_of(columns).items()}
+            for r in range(20):
+                (alone,) = run_trials(study, cell, [r], {name: scorers[name]})[name]
+                assert values_of(alone) == {r: of_trial[r]}
+
+
 def test_rows_are_tidy_and_in_the_order_of_the_design(tmp_path: Path) -> None:
-    rows = do(tmp_path, {"bic": BIC, "rnml": RNML}, SHD, RANK).rows
+    rows = rows_of(do(tmp_path, {"bic": BIC, "rnml": RNML}, SHD, RANK))
     assert len(rows) == (4 * 20 + 20) * 2
     assert [row["scorer"] for row in rows[:4]] == ["bic", "rnml", "bic", "rnml"]
-    assert all(set(row) <= set(SCHEMA.names) for row in rows)
+    assert all(list(row) == SCHEMA.names for row in rows)
     for row in rows[: 4 * 20 * 2]:
-        assert row["shd"] == row["missing"] + row["extra"] + row["reversed"]  # type: ignore[operator]
-        assert row["shd_best"] <= row["shd"] <= row["shd_worst"]  # type: ignore[operator]
-        assert row["score"] <= row["score_true"] + 1e-9  # type: ignore[operator]
-        assert row["edges"] - row["edges_true"] == row["extra"] - row["missing"]  # type: ignore[operator]
+        assert row["shd"] == row["missing"] + row["extra"] + row["reversed"]
+        assert row["shd_best"] <= row["shd"] <= row["shd_worst"]
+        assert row["score"] <= row["score_true"] + 1e-9
+        assert row["edges"] - row["edges_true"] == row["extra"] - row["missing"]
     for row in rows[4 * 20 * 2 :]:
-        assert 1 <= row["rank_best"] <= row["rank_mid"] <= row["rank_worst"] <= row["dags"] == 543  # type: ignore[operator]
+        assert 1 <= row["rank_best"] <= row["rank_mid"] <= row["rank_worst"] <= row["dags"] == 543
         assert row["nn"] is None
 
 
@@ -81,14 +100,14 @@ def test_a_new_score_computes_only_itself(tmp_path: Path, monkeypatch: pytest.Mo
     before = do(tmp_path, {"bic": BIC, "aic": AIC}, SHD)
     asked: set[frozenset[str]] = set()
 
-    def listen(*args: Any) -> dict[str, list[Row]]:
-        asked.add(frozenset(args[3]))
-        return run_trials(*args)
+    def listen(*args: Any) -> tuple[int, dict[str, list[Columns]]]:
+        asked.add(frozenset(args[4]))
+        return run_batch(*args)
 
-    monkeypatch.setattr(runner, "run_trials", listen)
+    monkeypatch.setattr(runner, "run_batch", listen)
     after = do(tmp_path, {"bic": BIC, "rnml": RNML, "aic": AIC}, SHD)
-    assert asked == {frozenset({"rnml"}), frozenset({""})}  # the nameless one compiles the kernels
-    assert [row for row in after.rows if row["scorer"] != "rnml"] == before.rows
+    assert asked == {frozenset({"rnml"})}
+    assert [row for row in rows_of(after) if row["scorer"] != "rnml"] == rows_of(before)
 
 
 def test_more_replicates_and_cells_leave_the_first_as_they_were(tmp_path: Path) -> None:
@@ -97,8 +116,8 @@ def test_more_replicates_and_cells_leave_the_first_as_they_were(tmp_path: Path) 
     more = Study(3, Design(m=(6,), nn=(2, 3, 4), n=(30, 100), replicates=40), Search("dp"))
     many = do(tmp_path, {"bic": BIC}, more)
     assert many.computed == 6 * 40 - 4 * 20
-    kept = [row for row in many.rows if row["nn"] in design.nn and row["replicate"] in range(20)]
-    assert kept == few.rows
+    kept = [row for row in rows_of(many) if row["nn"] in design.nn and row["replicate"] in range(20)]
+    assert kept == rows_of(few)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +137,7 @@ def test_a_score_that_fails_now_and_then(tmp_path: Path, how: str, reason: str) 
 def test_anything_that_determines_the_numbers_changes_the_key(tmp_path: Path) -> None:
     cell = SHD.design.cells()[0]
     folders = {
-        pieces(tmp_path, study, cell, "name", scorer).folder
+        pieces(tmp_path, study, cell, scorer).folder
         for study in (SHD, Study(4, SHD.design, SHD.search), Study(3, SHD.design, Search("dp", "none")))
         for scorer in (
             BIC,
@@ -129,9 +148,9 @@ def test_anything_that_determines_the_numbers_changes_the_key(tmp_path: Path) ->
     }
     assert len(folders) == 12
     wider = Study(3, Design(m=(6, 8), nn=(2,), n=(30,), replicates=99), Search("dp"))
-    assert pieces(tmp_path, wider, cell, "a", BIC) == pieces(tmp_path, SHD, cell, "a", BIC)
+    assert pieces(tmp_path, wider, cell, BIC) == pieces(tmp_path, SHD, cell, BIC)
     louder = Study(3, Design(m=(6,), nn=(2, 3), n=(30, 100), replicates=20, noise="unit"), Search("dp"))
-    assert pieces(tmp_path, louder, cell, "a", BIC) != pieces(tmp_path, SHD, cell, "a", BIC)
+    assert pieces(tmp_path, louder, cell, BIC) != pieces(tmp_path, SHD, cell, BIC)
 
 
 def test_the_source_of_a_score_is_part_of_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,11 +159,11 @@ def test_the_source_of_a_score_is_part_of_its_key(tmp_path: Path, monkeypatch: p
     module.write_text("from help_of_mine import C\n\ndef mine(f):\n    return C * f.ln_tau\n")
     helper.write_text("C = 1\n")
     config = {"_target_": "scores_of_mine.mine"}
-    first = pieces(tmp_path, SHD, SHD.design.cells()[0], "mine", config)
+    first = pieces(tmp_path, SHD, SHD.design.cells()[0], config)
     helper.write_text("C = 2\n")
-    second = pieces(tmp_path, SHD, SHD.design.cells()[0], "mine", config)
+    second = pieces(tmp_path, SHD, SHD.design.cells()[0], config)
     module.write_text("from help_of_mine import C\n\ndef mine(f):\n    return -C * f.ln_tau\n")
-    third = pieces(tmp_path, SHD, SHD.design.cells()[0], "mine", config)
+    third = pieces(tmp_path, SHD, SHD.design.cells()[0], config)
     assert len({each.folder for each in (first, second, third)}) == 3
 
 
@@ -156,26 +175,26 @@ def test_one_score_under_two_names(tmp_path: Path) -> None:
     twice = {"one": BIC, "two": BIC}
     first, second = do(tmp_path, twice, SHD), do(tmp_path, twice, SHD)
     assert second.computed == 0
-    assert first.rows == second.rows
-    assert [row["scorer"] for row in second.rows[:2]] == ["one", "two"]
+    assert first.table.equals(second.table)
+    assert [row["scorer"] for row in rows_of(second)[:2]] == ["one", "two"]
 
 
 def test_a_piece_of_another_key_is_not_taken(tmp_path: Path) -> None:
     whole = do(tmp_path, {"aic": AIC, "bic": BIC}, SHD)
-    aic, bic = (pieces(tmp_path, SHD, SHD.design.cells()[0], "", each).folder for each in (AIC, BIC))
+    aic, bic = (pieces(tmp_path, SHD, SHD.design.cells()[0], each).folder for each in (AIC, BIC))
     for file in aic.glob("*.json"):
         file.unlink()
     for file in bic.glob("*.json"):
         (aic / file.name).write_bytes(file.read_bytes())
     again = do(tmp_path, {"aic": AIC, "bic": BIC}, SHD)
     assert again.computed == 20
-    assert again.rows == whole.rows
+    assert again.table.equals(whole.table)
 
 
 def test_data_that_cannot_be_fitted_are_rows_with_a_reason(tmp_path: Path) -> None:
     """n = 5 samples, and sometimes four parents."""
     outcome = do(tmp_path, {"bic": BIC}, Study(3, Design(m=(8,), nn=(5,), n=(5,), replicates=20), Search("dp")))
-    assert len(outcome.rows) == 20
+    assert len(outcome.table) == 20
     assert any("n > k is needed" in str(row["error"]) for row in outcome.failures)
 
 
@@ -184,44 +203,42 @@ def test_a_damaged_piece_is_set_aside_and_computed_again(tmp_path: Path, damage:
     whole = do(tmp_path, {"bic": BIC}, SHD)
     file = next(tmp_path.rglob("*.json"))
     content = file.read_bytes()
-    lost = len(json.loads(content.partition(b"\n")[2]))
+    lost = len(json.loads(content.partition(b"\n")[2])["replicate"])
     file.write_bytes(
         {
             "truncated": content[:-20],
             "foreign": b"\x00\xff not ours",
-            "changed": content.replace(b'"shd": ', b'"shd": 1', 1),
+            "changed": content.replace(b'"shd": [', b'"shd": [1', 1),
             "empty": b"",
         }[damage]
     )
     again = do(tmp_path, {"bic": BIC}, SHD)
     assert again.computed == lost
-    assert again.rows == whole.rows
+    assert again.table.equals(whole.table)
     assert len(list(tmp_path.rglob("*.damaged.1"))) == 1
 
 
 def test_results_of_other_settings_are_kept(tmp_path: Path) -> None:
     folder = tmp_path / "study"
     first = do(tmp_path / "store", {"bic": BIC, "aic": AIC}, SHD)
-    write_records(first.rows, folder / "records.parquet")
+    write_records(first.table, folder / "records.parquet")
     more = do(tmp_path / "store", {"bic": BIC, "aic": AIC, "rnml": RNML}, SHD)
-    assert keep_other_results(folder, more.rows) is None  # nothing would be lost
+    assert keep_other_results(folder, more.table) is None  # nothing would be lost
     fewer = do(tmp_path / "store", {"bic": BIC}, SHD)
     before = (folder / "records.parquet").read_bytes()
-    aside = keep_other_results(folder, fewer.rows)
+    aside = keep_other_results(folder, fewer.table)
     assert aside == tmp_path / "study.1"
     assert (aside / "records.parquet").read_bytes() == before
     assert not folder.exists()
     folder.mkdir()
     (folder / "records.parquet").write_bytes(b"not Parquet at all")
-    assert keep_other_results(folder, fewer.rows) == tmp_path / "study.2"
+    assert keep_other_results(folder, fewer.table) == tmp_path / "study.2"
 
 
 def test_failed_rows_may_go_when_their_trials_succeed(tmp_path: Path) -> None:
-    rows = do(tmp_path / "store", {"bic": BIC}, SHD).rows
-    failed = [
-        {**{key: rows[0][key] for key in ("m", "nn", "n", "replicate", "scorer")}, "error": "bad luck"},
-        *rows[1:],
-    ]
+    table = do(tmp_path / "store", {"bic": BIC}, SHD).table
+    first = {key: value if key in COORDINATES else None for key, value in table.to_pylist()[0].items()}
+    failed = pa.Table.from_pylist([first | {"error": "bad luck"}, *table.to_pylist()[1:]], schema=SCHEMA)
     write_records(failed, tmp_path / "study" / "records.parquet")
-    assert keep_other_results(tmp_path / "study", rows) is None
-    assert keep_other_results(tmp_path / "study", rows[1:]) == tmp_path / "study.1"
+    assert keep_other_results(tmp_path / "study", table) is None
+    assert keep_other_results(tmp_path / "study", table.slice(1)) == tmp_path / "study.1"
