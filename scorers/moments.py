@@ -65,7 +65,7 @@ class Moments:
         """Of which columns the mean is only what centring left behind."""
         offset = np.abs(self.offset)
         all_small = (offset * np.sqrt(self.n) < STANDARD_ERRORS).all(axis=-1, keepdims=True)
-        return np.logical_or(all_small, offset < MEAN)
+        return np.asarray(all_small | (offset < MEAN))
 
     @classmethod
     def of(cls, data: Data) -> "Moments":
