@@ -22,8 +22,9 @@ Keys:
   design.replicates               trials a cell
   scorers                         scores to compare, 'scorers=[bic,rnml]', of: {scorers}
   seed                            root of all random numbers
-  parallel                        loky (all cores) or serial
+  parallel                        loky (all cores), dask (a cluster) or serial
   parallel.n_jobs                 number of workers
+  parallel.time_limit             seconds that one trial under one score may take; no limit by default
   results_dir                     where <experiment>/ goes; results by default
   stages                          of run, analyse, replay: 'stages=[run,analyse]' by default
   replay.m, .nn, .n, .replicate   the trial that stages=[replay] shows
@@ -47,6 +48,10 @@ def main() -> None:
     if {"--help", "-h"} & set(sys.argv[1:]):
         print(help_text())
         return
+    from benchmark.workers import start_early
+
+    if not any(argument.startswith(("parallel=", "stages=")) and "run" not in argument for argument in sys.argv[1:]):
+        start_early()  # the workers, while the config is being read
     import hydra
 
     from benchmark.config import allowed  # Hydra finds the schema that this module registers
@@ -86,13 +91,14 @@ def _do(config: "DictConfig") -> bool:
 
     from benchmark.config import ConfigError
     from benchmark.stages import Experiment
+    from benchmark.workers import ClusterError
 
     console = Console(markup=False, highlight=False)
     try:
         return Experiment.of(config).do(console)
     except ConfigError as error:
         sys.exit(f"{error}")
-    except OSError as error:
+    except (OSError, ClusterError) as error:
         sys.exit(f"{error}. What was finished before is kept: the same command goes on when this is mended.")
 
 

@@ -21,7 +21,7 @@ Noise = Enum("Noise", "variance precision std unit")
 Preprocessing = Enum("Preprocessing", "none centred standardised")
 Share = Enum("Share", "nothing network")
 Kind = Enum("Kind", "exhaustive dp")
-Backend = Enum("Backend", "serial loky")
+Backend = Enum("Backend", "serial loky dask")
 Reading = Enum("Reading", "cell replicate")
 Stage = Enum("Stage", "run analyse replay")
 
@@ -64,10 +64,12 @@ class SearchConf:
 
 @dataclass
 class ParallelConf:
-    """`parallel`: joblib's backend, and how many workers (−1: one for each core)."""
+    """`parallel`: see `benchmark.workers.Workers`."""
 
     backend: Backend = MISSING
     n_jobs: int = MISSING
+    address: str | None = None
+    time_limit: float | None = None
 
 
 @dataclass
@@ -142,6 +144,13 @@ def study_of(config: DictConfig) -> Study:
     _refuse_impossible(study)
     if config.parallel.n_jobs == 0:
         raise ConfigError("parallel.n_jobs must be the number of workers, or −1 for one on each core. Got 0.")
+    if config.parallel.time_limit is not None:
+        if config.parallel.backend == Backend.dask:
+            raise ConfigError(
+                "parallel.time_limit needs parallel=loky or serial: dask's workers cannot be interrupted."
+            )
+        if not config.parallel.time_limit > 0:
+            raise ConfigError(f"parallel.time_limit must be above 0 seconds. Got {config.parallel.time_limit:g}.")
     if not config.stages:
         raise ConfigError("stages must name one of run, analyse, replay at least, e.g. 'stages=[run,analyse]'.")
     if not config.results_dir:

@@ -21,8 +21,9 @@ from joblib.externals.loky import get_reusable_executor
 from rich.console import Console
 
 from benchmark.design import Design, Search, Study
-from benchmark.runner import Workers, run
+from benchmark.runner import run
 from benchmark.trial import run_trials
+from benchmark.workers import Workers
 from scorers import AIC, BIC, MDL, RNML, Families, Scorer, score_table
 from scorers.base import Array
 from scorers.families import block_bits

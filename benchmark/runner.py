@@ -1,37 +1,30 @@
-"""Run what is missing: trials in batches, by joblib's workers, kept as they are finished.
+"""Run what is missing: trials in batches, by workers, kept as they are finished.
 
 A run computes exactly the (trial, score) pairs that are not in the store yet. Workers only compute; this process
-writes. Kernels in a worker use one thread, so that workers do not get in each other's way.
+writes. A worker whose process ends takes nothing with it but the batch it was at, which is done again; a trial and
+score that end their process whenever they are tried are a failure like any other.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from joblib import Parallel, delayed, parallel_config
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from benchmark.design import Cell, Design, Search, Study
+from benchmark.design import Cell, Study
 from benchmark.records import Pieces, Values, pieces, table_of, values_of
-from benchmark.trial import run_batch, run_trials
+from benchmark.trial import Columns, failure, kernels_are_compiled, load_kernels, run_batch
+from benchmark.workers import WorkerDiedError, Workers
 from scorers.base import Scorer
-from search import count_dags, kernels
+from search import count_dags
 
 # A batch of trials takes about this long, so that sending it to a worker costs next to nothing.
 BATCH_SECONDS = 0.2
-
-
-@dataclass(frozen=True)
-class Workers:
-    """joblib's backend and the number of workers; see `conf/parallel`."""
-
-    backend: str
-    n_jobs: int
 
 
 @dataclass(frozen=True)
@@ -40,6 +33,15 @@ class _Batch:
     cell: Cell
     replicates: tuple[int, ...]
     scorers: tuple[str, ...]
+
+    def parts(self) -> "list[_Batch]":
+        """The batch taken apart: by scores or, if there is only one, by trials."""
+        if len(self.scorers) > 1:
+            return [replace(self, scorers=(name,)) for name in self.scorers]
+        return [replace(self, replicates=(r,)) for r in self.replicates]
+
+
+Given = dict[str, list[Columns]]
 
 
 @dataclass(frozen=True)
@@ -96,15 +98,11 @@ def run(
     # long ones first, so that all workers end at about the same time
     batches.sort(key=lambda b: (-b.cell.m, -b.cell.n, b.replicates))
 
-    if batches:
-        compile_kernels(console)
-    with _bar(batches, console) as advance, _backend(workers):
-        tasks = (
-            delayed(run_batch)(i, b.study, b.cell, b.replicates, {name: scorers[name] for name in b.scorers})
-            for i, b in enumerate(batches)
-        )
-        for i, given in Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(tasks):
-            batch = batches[i]
+    if batches and not kernels_are_compiled():
+        console.print("First run on this machine: compiling kernels, which takes about half a minute.")
+        load_kernels()
+    with _bar(batches, console) as advance, workers.ready():
+        for batch, given in _computed(batches, scorers, workers):
             for name, of_scorer in given.items():
                 for columns in of_scorer:
                     places[batch.study, batch.cell, name].save(columns)
@@ -120,14 +118,33 @@ def run(
     return Outcome(table_of(rows), computed=sum(len(b.replicates) for b in batches))
 
 
-def compile_kernels(console: Console) -> None:
-    """Have the kernels compiled once, here, before workers need them."""
-    cache = Path(str(kernels.sinks.stats.cache_path))
-    if not any(cache.glob("kernels.sinks-*.nbi")):
-        console.print("First run on this machine: compiling kernels, which takes about half a minute.")
-    design = Design(m=(4,), nn=(1,), n=(20,), replicates=1)
-    for search in (Search("dp"), Search("exhaustive")):
-        run_trials(Study(0, design, search), design.cells()[0], [0], {"": lambda f: f.ln_tau + f.k})
+def _computed(batches: list[_Batch], scorers: Mapping[str, Scorer], workers: Workers) -> Iterator[tuple[_Batch, Given]]:
+    """The batches with what they gave, as they are finished; all of them, also if workers die."""
+
+    def arguments(i: int, b: _Batch) -> tuple[Any, ...]:
+        return i, b.study, b.cell, b.replicates, {name: scorers[name] for name in b.scorers}, workers.time_limit
+
+    left = dict(enumerate(batches))
+    before = len(left) + 1
+    while 0 < len(left) < before:  # some were finished since a worker died the last time
+        before = len(left)
+        try:
+            for i, given in workers.each(run_batch, [arguments(i, b) for i, b in left.items()]):
+                yield left.pop(i), given
+        except WorkerDiedError:
+            continue
+    suspects = list(left.values())
+    while suspects:  # one of these ends the process that does it: each alone, and taken apart until it is found
+        batch = suspects.pop()
+        try:
+            ((_, given),) = workers.each(run_batch, [arguments(0, batch)])
+        except WorkerDiedError as error:
+            if len(batch.scorers) == len(batch.replicates) == 1:
+                yield batch, {batch.scorers[0]: [failure(batch.replicates[0], error)]}
+            else:
+                suspects += batch.parts()
+        else:
+            yield batch, given
 
 
 def _batches(study: Study, cell: Cell, found: Mapping[str, Mapping[int, Values]]) -> Iterator[_Batch]:
@@ -148,16 +165,6 @@ def _estimated_seconds(study: Study, cell: Cell, scorers: int) -> float:
     if study.search.kind == "exhaustive":
         return 1e-3 + scorers * (2e-4 + 1e-8 * count_dags(cell.m))
     return 1e-3 + scorers * 3 * (3e-4 + 2e-9 * cell.m * (1 << cell.m))
-
-
-@contextmanager
-def _backend(workers: Workers) -> Iterator[None]:
-    if workers.backend == "serial":
-        with parallel_config(backend="sequential"):
-            yield
-    else:
-        with parallel_config(backend=workers.backend, n_jobs=workers.n_jobs, inner_max_num_threads=1):
-            yield
 
 
 @contextmanager

@@ -27,7 +27,8 @@ from rich.table import Table
 from benchmark.config import ConfigError, Stage, study_of
 from benchmark.design import Cell, Study
 from benchmark.records import alone, keep_other_results, write_records, write_whole
-from benchmark.runner import Outcome, Workers, run
+from benchmark.runner import Outcome, run
+from benchmark.workers import Workers
 from scorers.base import Scorer
 
 PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow", "joblib", "hydra-core")
@@ -68,7 +69,8 @@ class Experiment:
         """Compute what is missing; write records and manifest."""
         start = time.time()
         configs = OmegaConf.to_container(self.config.scorers, resolve=True)
-        workers = Workers(self.config.parallel.backend.name, self.config.parallel.n_jobs)
+        parallel = self.config.parallel
+        workers = Workers(parallel.backend.name, parallel.n_jobs, parallel.address, parallel.time_limit)
         store = Path(self.config.results_dir) / ".store"
         outcome = run(self.studies, configs, self.scorers, store, workers, console)  # type: ignore[arg-type]
         wall = time.time() - start

@@ -6,19 +6,23 @@ failed is found.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmark.design import Cell, Search, Study, stream
+from benchmark.design import Cell, Design, Search, Study, stream
 from benchmark.generate import Truth, draw_data, draw_truth
 from benchmark.metrics import EdgeErrors, cpdag_shd
 from scorers.base import Array, IntArray, Scorer, code_lengths
 from scorers.families import BLOCK_BITS, Families, masks_up_to
 from scorers.moments import Moments
 from scorers.network import families_of
+from search import kernels
 from search.dags import count_dags, masks_of
 from search.dp import Optima, optima
 from search.exhaustive import ranks
@@ -78,15 +82,20 @@ class Trials:
         pairs = ((self.families.moments.at(d), truth.astype(bool)) for d, truth in enumerate(self.truth))
         return np.array([code_lengths(scorer, families_of(*pair, scorer)).sum() for pair in pairs])
 
-    def measure(self, scorer: Scorer) -> list[Columns]:
-        """What the trials give under a score. One that fails gives the reason in the column `error`."""
+    def measure(self, scorer: Scorer, time_limit: float | None = None) -> list[Columns]:
+        """What the trials give under a score. One that fails gives the reason in the column `error`.
+
+        Failing is also to take longer than `time_limit` seconds a trial, which needs the main thread of a process.
+        """
         measured = self._ranks if self.study.search.kind == "exhaustive" else self._distances
         try:
-            values = measured(scorer)
+            with _at_most(time_limit, len(self.replicates)):
+                values = measured(scorer)
         except (Exception, SystemExit) as error:  # whatever a score raises is a result, not the end of the run
             if len(self.replicates) == 1:
                 return [failure(self.replicates[0], error)]
-            return [columns for d in range(len(self.replicates)) for columns in self.at(d).measure(scorer)]
+            singles = (self.at(d).measure(scorer, time_limit) for d in range(len(self.replicates)))
+            return [columns for single in singles for columns in single]
         return [{"replicate": self.replicates} | {name: value.tolist() for name, value in values.items()}]
 
     def _ranks(self, scorer: Scorer) -> dict[str, Any]:
@@ -131,7 +140,11 @@ def parent_cap(search: Search, truth: IntArray) -> int | None:
 
 
 def run_trials(
-    study: Study, cell: Cell, replicates: Sequence[int], scorers: Mapping[str, Scorer]
+    study: Study,
+    cell: Cell,
+    replicates: Sequence[int],
+    scorers: Mapping[str, Scorer],
+    time_limit: float | None = None,
 ) -> dict[str, list[Columns]]:
     """What some trials of a cell give, for each score."""
     of_cap: dict[int | None, dict[int, Truth]] = {}
@@ -147,15 +160,26 @@ def run_trials(
         for start in range(0, len(numbers), size):
             for trials in _drawn(study, cell, {r: truths[r] for r in numbers[start : start + size]}):
                 for name, scorer in scorers.items():
-                    found[name] += [trials] if isinstance(trials, dict) else trials.measure(scorer)
+                    found[name] += [trials] if isinstance(trials, dict) else trials.measure(scorer, time_limit)
     return found
 
 
-def run_batch(
-    number: int, study: Study, cell: Cell, replicates: Sequence[int], scorers: Mapping[str, Scorer]
-) -> tuple[int, dict[str, list[Columns]]]:
-    """What a worker is asked to do; its number says which batch has come back."""
-    return number, run_trials(study, cell, replicates, scorers)
+def run_batch(number: int, *batch: Any) -> tuple[int, dict[str, list[Columns]]]:
+    """What a worker is asked to do: `run_trials`. The number says which batch has come back."""
+    return number, run_trials(*batch)
+
+
+def kernels_are_compiled() -> bool:
+    """Whether the kernels were compiled on this machine before: they are kept beside their source."""
+    cache = Path(str(kernels.solve.stats.cache_path))
+    return any(cache.glob("kernels.solve-*.nbi"))
+
+
+def load_kernels() -> None:
+    """Load all kernels that trials need, or compile them, by doing a trial of each kind."""
+    design = Design(m=(4,), nn=(1,), n=(20,), replicates=1)
+    for search in (Search("dp"), Search("exhaustive")):
+        run_trials(Study(0, design, search), design.cells()[0], [0], {"": lambda f: f.ln_tau + f.k})
 
 
 def _drawn(study: Study, cell: Cell, truths: Mapping[int, Truth]) -> list[Trials | Columns]:
@@ -166,6 +190,25 @@ def _drawn(study: Study, cell: Cell, truths: Mapping[int, Truth]) -> list[Trials
         if len(truths) == 1:
             return [failure(next(iter(truths)), error)]
         return [each for r, truth in truths.items() for each in _drawn(study, cell, {r: truth})]
+
+
+@contextmanager
+def _at_most(time_limit: float | None, trials: int) -> Iterator[None]:
+    """Raise a TimeoutError in what takes longer than so many seconds a trial."""
+    if time_limit is None:
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"it took longer than parallel.time_limit, {time_limit:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, time_limit * trials)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def failure(replicate: int, error: BaseException) -> Columns:

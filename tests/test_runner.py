@@ -14,8 +14,9 @@ from rich.console import Console
 from benchmark import runner
 from benchmark.design import Design, Search, Study
 from benchmark.records import COORDINATES, SCHEMA, _sources, keep_other_results, pieces, values_of, write_records
-from benchmark.runner import Outcome, Workers, run
+from benchmark.runner import Outcome, run
 from benchmark.trial import Columns, run_batch, run_trials
+from benchmark.workers import Workers
 from scorers import Block
 from scorers.base import Array
 
