@@ -5,23 +5,34 @@ Equation numbers are the labels in the paper's source: eq. (32) is the RNML code
 """
 
 from scorers.aic import AIC
+from scorers.aicc import AICc
 from scorers.base import Block, Scorer
 from scorers.bic import BIC
 from scorers.certify import certify
+from scorers.ebic import EBIC
 from scorers.families import Families, score_table
+from scorers.gmdl import GMDL
+from scorers.hqic import HQIC
 from scorers.mdl import MDL
 from scorers.network import network_score
+from scorers.qnml import QNML
 from scorers.rnml import RNML
 from scorers.rnml_centred import RNMLCentred
 from scorers.rnml_gamma import RNMLGamma
 from scorers.rnml_printed_c import RNMLPrintedC
 from scorers.rnml_stirling import RNMLStirling
+from scorers.zellner_g import ZellnerG
 
 __all__ = [
     "AIC",
     "BIC",
+    "EBIC",
+    "GMDL",
+    "HQIC",
     "MDL",
+    "QNML",
     "RNML",
+    "AICc",
     "Block",
     "Families",
     "RNMLCentred",
@@ -29,6 +40,7 @@ __all__ = [
     "RNMLPrintedC",
     "RNMLStirling",
     "Scorer",
+    "ZellnerG",
     "certify",
     "network_score",
     "score_table",

@@ -2,11 +2,27 @@
 
 from collections.abc import Callable, Sequence
 from itertools import combinations, product
-from math import lgamma, log
+from math import lgamma, log, pi
 
 import numpy as np
 
-from scorers import AIC, BIC, MDL, RNML, RNMLCentred, RNMLGamma, RNMLPrintedC, RNMLStirling, Scorer
+from scorers import (
+    AIC,
+    BIC,
+    EBIC,
+    GMDL,
+    HQIC,
+    MDL,
+    QNML,
+    RNML,
+    AICc,
+    RNMLCentred,
+    RNMLGamma,
+    RNMLPrintedC,
+    RNMLStirling,
+    Scorer,
+    ZellnerG,
+)
 from scorers.base import Array
 
 
@@ -30,6 +46,22 @@ def _printed_c(n: int, m: int, k: int, tau: float, r: float, variance: float) ->
     return n / 2 * log(tau) - k / 2 * log(r / tau) - lgamma(k / 2) - lgamma(n - k)
 
 
+def _gmdl(n: int, m: int, k: int, tau: float, r: float, variance: float) -> float:
+    if k == 1 or (variance - tau) / (k - 1) < tau / (n - k):
+        return (n - 1) / 2 * log(n * variance / (n - 1)) + log(n - 1) / 2
+    s = n * tau / (n - k)
+    return (n - 1) / 2 * log(s) + (k - 1) / 2 * log(n * (variance - tau) / (k - 1) / s) + log(n - 1)
+
+
+def _zellner_g(n: int, m: int, k: int, tau: float, r: float, variance: float) -> float:
+    bayes_factor = (n - k) / 2 * log(1 + n) - (n - 1) / 2 * log(1 + n * tau / variance)  # against no parents
+    return (n - 1) / 2 * log(variance) - bayes_factor
+
+
+def _qnml(n: int, m: int, k: int, tau: float, r: float, variance: float) -> float:
+    return n / 2 * log(tau) - lgamma((n - k) / 2) - (k - 1) / 2 * log(pi)
+
+
 # local code lengths from (n, m, k, τ̂, R̂, variance of the child)
 FORMULAS: dict[Scorer, Callable[[int, int, int, float, float, float], float]] = {
     AIC(): lambda n, m, k, tau, r, v: n / 2 * log(tau) + k,
@@ -41,7 +73,17 @@ FORMULAS: dict[Scorer, Callable[[int, int, int, float, float, float], float]] = 
     RNMLPrintedC(): _printed_c,
     RNMLPrintedC(keep_k_squared=True): lambda n, m, k, tau, r, v: _printed_c(n, m, k, tau, r, v) - 2 * log(k),
     RNMLCentred(): _centred,
+    AICc(): lambda n, m, k, tau, r, v: n / 2 * log(tau) + k + 1 + (k + 1) * (k + 2) / (n - k - 2),
+    HQIC(): lambda n, m, k, tau, r, v: n / 2 * log(tau) + k * log(log(n)),
+    EBIC(): lambda n, m, k, tau, r, v: n / 2 * log(tau) + k / 2 * log(n) + 2 * (k - 1) * log(m),
+    EBIC(gamma=0.5): lambda n, m, k, tau, r, v: n / 2 * log(tau) + k / 2 * log(n) + (k - 1) * log(m),
+    GMDL(): _gmdl,
+    ZellnerG(): _zellner_g,
+    QNML(): _qnml,
+    QNML(volume=3): lambda n, m, k, tau, r, v: _qnml(n, m, k, tau, r, v) + (k - 1) * log(3),
 }
+# these score all members of a Markov equivalence class alike
+EQUIVALENT = [AIC(), BIC(), MDL(), AICc(), HQIC(), EBIC(), EBIC(gamma=0.5), QNML(), QNML(volume=3)]
 SCORERS = list(FORMULAS)
 
 

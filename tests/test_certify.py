@@ -6,7 +6,25 @@ from math import log
 import numpy as np
 import pytest
 
-from scorers import AIC, BIC, MDL, RNML, Block, RNMLCentred, RNMLGamma, RNMLPrintedC, RNMLStirling, Scorer, certify
+from scorers import (
+    AIC,
+    BIC,
+    EBIC,
+    GMDL,
+    HQIC,
+    MDL,
+    QNML,
+    RNML,
+    AICc,
+    Block,
+    RNMLCentred,
+    RNMLGamma,
+    RNMLPrintedC,
+    RNMLStirling,
+    Scorer,
+    ZellnerG,
+    certify,
+)
 from scorers.certify import _Network
 from scorers.moments import Moments
 
@@ -28,6 +46,14 @@ EXPECTED: dict[Scorer, dict[str, bool]] = {
     RNMLPrintedC(): LIKE_RNML,
     RNMLPrintedC(keep_k_squared=True): LIKE_RNML,
     RNMLCentred(): EQUIVALENT | {"score-equivalent": False, "consistent": False},
+    AICc(): EQUIVALENT | {"consistent": False},
+    HQIC(): EQUIVALENT,
+    EBIC(): EQUIVALENT,
+    EBIC(gamma=0.5): EQUIVALENT,
+    GMDL(): EQUIVALENT | {"score-equivalent": False},
+    ZellnerG(): EQUIVALENT | {"score-equivalent": False},
+    QNML(): EQUIVALENT,
+    QNML(volume=3): EQUIVALENT,
 }
 
 
