@@ -1,0 +1,106 @@
+"""How much of the causal order can be read off the variances, or off how well each node is predicted by all others.
+
+In many simulated networks a quantity grows from causes to effects, and a method that sorts by it looks good for no
+good reason. The sortability by a quantity is the share of directed paths at whose end it is larger than at their
+start: 1 if sorting by it gives a causal order, 0 if sorting in the other direction does, ½ if it tells nothing. Paths
+with the same start, end and length count as one, and equal values count ½.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from scorers.base import Array
+from scorers.moments import SMALLEST_EIGENVALUE
+from scorers.network import checked_adjacency
+
+# Logarithms of variances, and R², that differ by less than this are equal: standardised columns have equal variances.
+TOLERANCE = 1e-9
+
+
+def varsortability(covariance: npt.ArrayLike, adjacency: npt.ArrayLike) -> float | None:
+    """The sortability by variance.
+
+    Parameters
+    ----------
+    covariance : array_like
+        m × m covariance matrix of the data, or of the distribution; only its diagonal is looked at.
+    adjacency : array_like
+        m × m, the true DAG; `adjacency[i, j]` = 1 means i → j.
+
+    Returns
+    -------
+    float or None
+        The share of paths along which the variance grows; None if there is no edge, and so no path to be sorted.
+
+    References
+    ----------
+    Reisach, Seiler & Weichwald (2021), section 3.1.
+
+    Examples
+    --------
+    >>> varsortability([[1, 1, 1], [1, 2, 2], [1, 2, 3]], [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    1.0
+    """
+    return _increasing(np.log(_variances(covariance)), adjacency)
+
+
+def r2_sortability(covariance: npt.ArrayLike, adjacency: npt.ArrayLike) -> float | None:
+    """The sortability by R², the share of a node's variance that all other nodes explain together.
+
+    It does not depend on the units, so standardising the data does not help against it.
+
+    Parameters
+    ----------
+    covariance : array_like
+        m × m covariance or correlation matrix of the data, or of the distribution.
+    adjacency : array_like
+        m × m, the true DAG; `adjacency[i, j]` = 1 means i → j.
+
+    Returns
+    -------
+    float or None
+        The share of paths along which R² grows; None if there is no edge, and so no path to be sorted.
+
+    References
+    ----------
+    Reisach, Tami, Seiler, Chambaz & Weichwald (2023), eq. (3).
+
+    Examples
+    --------
+    >>> r2_sortability([[2, 0, 2], [0, 1, 1], [2, 1, 4]], [[0, 0, 1], [0, 0, 1], [0, 0, 0]])
+    1.0
+    """
+    deviation = np.sqrt(_variances(covariance))
+    correlation = np.asarray(covariance, dtype=np.float64) / np.outer(deviation, deviation)
+    smallest = float(np.linalg.eigvalsh(correlation)[0])
+    if smallest < SMALLEST_EIGENVALUE:
+        raise ValueError(
+            f"R² of the nodes needs independent columns. Got a correlation matrix with the eigenvalue {smallest:.1e}; "
+            f"allowed is {SMALLEST_EIGENVALUE:.0e}."
+        )
+    # the diagonal of the inverse of a correlation matrix is 1 / (1 − R²)
+    return _increasing(1 - 1 / np.diag(np.linalg.inv(correlation)), adjacency)
+
+
+def _variances(covariance: npt.ArrayLike) -> Array:
+    """The diagonal of a covariance matrix, if it is one."""
+    matrix = np.asarray(covariance, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"covariance must be m × m. Got shape {matrix.shape} instead: give np.cov(data.T) for data.")
+    variances = np.diag(matrix)
+    if not (np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-9, atol=0) and (variances > 0).all()):
+        raise ValueError("covariance must be finite and symmetric, with positive variances on its diagonal.")
+    return variances
+
+
+def _increasing(values: Array, adjacency: npt.ArrayLike) -> float | None:
+    """The share of paths, one for each start, end and length, along which the value grows; ½ for equal values."""
+    edges = checked_adjacency(adjacency, tuple(f"x{i}" for i in range(len(values))))
+    growth = values[None, :] - values[:, None]
+    credit = np.where(np.abs(growth) < TOLERANCE, 0.5, growth > 0)
+    paths, total, found = edges, 0, 0.0  # paths of length 1, 2, …: those of a DAG come to an end
+    while paths.any():
+        total += int(paths.sum())
+        found += float(credit[paths].sum())
+        paths = paths @ edges
+    return found / total if total else None
