@@ -19,7 +19,7 @@ class GMDL:
     F = n (variance − τ̂) / (p S) the F statistic of the regression. The coefficients have Zellner's prior with
     covariance c S (X'X)⁻¹; the code for the best c = F − 1 is told in ½ ln N nats, and that for the best variance in
     as many. If F < 1 the best c is 0: what is left is the code of the child alone. Such a family ties with the one
-    without parents.
+    without parents; random ties settle for fewer edges, pessimistic ones do not, so its tie band is wide.
 
     Hansen and Yu write n, k and y'y for regression without an intercept. Here the intercept is in every family and
     has a flat prior: integrating over it leaves N = n − 1 contrasts of the child, p parents, and the centred

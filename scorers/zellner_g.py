@@ -18,6 +18,10 @@ class ZellnerG:
     and the residual variance τ the prior 1/τ, both in every family, so that their constants are the same for every
     structure and are dropped. With g = n the prior tells as much as one sample; the score is BIC in the limit.
 
+    Mind strong effects (the information paradox of a fixed g): once τ̂ is below variance/n the first term hardly sees
+    it any more, so where parents explain all but 1/n of a child's variance the true ones gain little over others.
+    Dense networks of many nodes, whose variances grow along the order, have such children even at n = 1000.
+
     Invariances: shift-, scale- and label-invariant. Not score-equivalent: each family has a prior of its own, and
     no joint distribution makes them agree (`BGe` is built from one that does). Consistent, given an order.
 
