@@ -7,6 +7,7 @@ Equation numbers are the labels in the paper's source: eq. (32) is the RNML code
 from scorers.aic import AIC
 from scorers.aicc import AICc
 from scorers.base import Block, Scorer
+from scorers.bge import BGe
 from scorers.bic import BIC
 from scorers.certify import certify
 from scorers.ebic import EBIC
@@ -33,6 +34,7 @@ __all__ = [
     "QNML",
     "RNML",
     "AICc",
+    "BGe",
     "Block",
     "Families",
     "RNMLCentred",

@@ -16,6 +16,7 @@ from scorers import (
     QNML,
     RNML,
     AICc,
+    BGe,
     Block,
     RNMLCentred,
     RNMLGamma,
@@ -54,6 +55,8 @@ EXPECTED: dict[Scorer, dict[str, bool]] = {
     ZellnerG(): EQUIVALENT | {"score-equivalent": False},
     QNML(): EQUIVALENT,
     QNML(volume=3): EQUIVALENT,
+    BGe(): EQUIVALENT | {"scale-invariant": False},
+    BGe(alpha_mu=0.5, alpha_w=12): EQUIVALENT | {"scale-invariant": False},
 }
 
 
