@@ -94,7 +94,11 @@ class AnalysisConf:
 
 @dataclass
 class Config:
-    """The whole config."""
+    """The whole config.
+
+    `parts` are experiments that make up this one; `arms` are settings of this one that are compared, each a name and
+    the overrides that make it.
+    """
 
     name: str = MISSING
     design: DesignConf = field(default_factory=DesignConf)
@@ -105,6 +109,7 @@ class Config:
     results_dir: str = MISSING
     stages: list[Stage] = MISSING
     parts: list[str] = field(default_factory=list)
+    arms: dict[str, list[str]] = field(default_factory=dict)
     replay: ReplayConf = field(default_factory=ReplayConf)
     analysis: AnalysisConf = field(default_factory=AnalysisConf)
 
@@ -130,8 +135,8 @@ def allowed() -> str:
     return "\n".join(lines)
 
 
-def study_of(config: DictConfig) -> Study:
-    """The study that a config describes; an error in one sentence if it describes none."""
+def study_of(config: DictConfig, arm: str | None = None) -> Study:
+    """The study that a config describes, one arm of an experiment; an error in one sentence if it describes none."""
     design, search = config.design, config.search
     values = {f.name: _plain(design[f.name]) for f in fields(Design)}
     values |= {name: _grid(name, design[name]) for name in ("m", "n")}
@@ -140,6 +145,8 @@ def study_of(config: DictConfig) -> Study:
         seed=config.seed,
         design=Design(**values),
         search=Search(**{f.name: _plain(search[f.name]) for f in fields(Search)}),
+        arm=arm,
+        scorers=None if arm is None else tuple(str(name) for name in config.scorers),
     )
     _refuse_impossible(study)
     if config.parallel.n_jobs == 0:

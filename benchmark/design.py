@@ -7,6 +7,7 @@ adding a cell, a score or replicates changes no number that was there before.
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from typing import Literal, get_args
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from numpy.random.bit_generator import ISeedSequence
 
 # A new purpose goes to the end, or the numbers of all others change.
-Purpose = Literal["dag", "labels", "parameters", "signs", "data", "ties"]
+Purpose = Literal["dag", "labels", "parameters", "signs", "data", "ties", "baseline"]
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
 
@@ -103,15 +104,21 @@ class Search:
 
 @dataclass(frozen=True)
 class Study:
-    """A design, what is done in each trial, the root seed of all random numbers; and what records call it.
+    """A design, what is done in each trial, and the root seed of all random numbers.
 
-    Studies of an experiment that differ in more than their cells are its *arms*, and are told apart by that name.
+    Studies of an experiment that differ in more than their cells are its *arms*: records tell them apart by that name,
+    and each may have scores of its own.
     """
 
     seed: int
     design: Design
     search: Search
     arm: str | None = None
+    scorers: tuple[str, ...] | None = None
+
+    def names(self, all_scorers: Iterable[str]) -> tuple[str, ...]:
+        """The scores that are compared in this study: its own, or all."""
+        return tuple(all_scorers) if self.scorers is None else self.scorers
 
 
 def stream(study: Study, cell: Cell, replicate: int, purpose: Purpose) -> np.random.Generator:

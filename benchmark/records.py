@@ -44,16 +44,24 @@ SCHEMA = pa.schema(
         ("shd", pa.int64()),
         ("shd_best", pa.int64()),
         ("shd_worst", pa.int64()),
+        ("shd_forward", pa.int64()),
+        ("shd_backward", pa.int64()),
         ("shd_cpdag", pa.int64()),
         ("missing", pa.int64()),
         ("extra", pa.int64()),
         ("reversed", pa.int64()),
+        ("reversed_best", pa.int64()),
+        ("reversed_worst", pa.int64()),
+        ("reversed_forward", pa.int64()),
+        ("reversed_backward", pa.int64()),
         ("score", pa.float64()),
         ("score_true", pa.float64()),
         ("rank_best", pa.int64()),
         ("rank_mid", pa.float64()),
         ("rank_worst", pa.int64()),
         ("dags", pa.int64()),
+        ("varsortability", pa.float64()),
+        ("r2_sortability", pa.float64()),
         ("error", pa.string()),
     ]
 )
@@ -68,7 +76,7 @@ Values = tuple[Any, ...]
 ENGINE = (
     *("scorers.base", "scorers.moments", "scorers.families", "scorers.network"),
     *("search.dags", "search.ties", "search.kernels", "search.large", "search.dp", "search.exhaustive"),
-    *("benchmark.design", "benchmark.generate", "benchmark.metrics", "benchmark.trial"),
+    *("benchmark.design", "benchmark.generate", "benchmark.metrics", "benchmark.sortability", "benchmark.trial"),
 )
 LIBRARIES = ("numpy", "scipy", "numba")
 

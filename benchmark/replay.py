@@ -16,11 +16,12 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from benchmark.baselines import Baseline, Contestant
 from benchmark.design import Cell, Study
 from benchmark.generate import draw_truth
 from benchmark.metrics import EdgeErrors, shd
 from benchmark.trial import Trials
-from scorers.base import IntArray, Scorer
+from scorers.base import IntArray
 
 # Colours of Okabe & Ito, told apart by the colour-blind; the line styles tell them apart in grey.
 STYLES: dict[str, dict[str, Any]] = {
@@ -32,7 +33,7 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def replay(
-    study: Study, cell: Cell, replicate: int, scorers: Mapping[str, Scorer], file: Path, console: Console
+    study: Study, cell: Cell, replicate: int, scorers: Mapping[str, Contestant], file: Path, console: Console
 ) -> None:
     """Draw a trial again, let every score learn from it (random ties), print the outcome and draw it to a file."""
     trial = Trials.draw(study, cell, {replicate: draw_truth(study, cell, replicate)})
@@ -41,15 +42,20 @@ def replay(
     learned = {}
     for name, scorer in scorers.items():
         try:
-            seen = replace(trial, families=trial.families.seen_by(scorer))
-            found, score_true = seen.learn(scorer), seen.score_of_truth(scorer)[0]
+            if isinstance(scorer, Baseline):
+                adjacency, scores = trial.graphs(scorer)[0], ("", "")
+            else:
+                seen = replace(trial, families=trial.families.seen_by(scorer))
+                found = seen.learn(scorer)
+                adjacency = found.adjacencies[0, 1]
+                scores = (f"{found.scores[0, 1]:.1f}", f"{seen.score_of_truth(scorer)[0]:.1f}")
         except Exception as error:  # whatever a score raises: the others are shown
             console.print(f"{name} failed: {type(error).__name__}: {error}")
             continue
-        learned[name] = adjacency = found.adjacencies[0, 1]
+        learned[name] = adjacency
         errors = EdgeErrors.of(truth, adjacency)
         counts = (adjacency.sum(), (truth & adjacency).sum(), errors.reversed, errors.extra, errors.missing, errors.shd)
-        table.add_row(name, f"{found.scores[0, 1]:.1f}", f"{score_true:.1f}", *(str(count) for count in counts))
+        table.add_row(name, *scores, *(str(count) for count in counts))
     console.print(f"m = {cell.m}, nn = {cell.nn}, n = {cell.n}, replicate {replicate}: {truth.sum()} true edges")
     console.print(", ".join(f"x{i} → x{j}" for i, j in zip(*truth.nonzero(), strict=True)) or "none")
     console.print(table)

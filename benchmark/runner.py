@@ -16,11 +16,11 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from benchmark.baselines import Contestant
 from benchmark.design import Cell, Study
 from benchmark.records import Pieces, Values, pieces, table_of, values_of
 from benchmark.trial import Columns, failure, kernels_are_compiled, load_kernels, run_batch
 from benchmark.workers import WorkerDiedError, Workers
-from scorers.base import Scorer
 from search import count_dags
 
 # A batch of trials takes about this long, so that sending it to a worker costs next to nothing.
@@ -61,7 +61,7 @@ class Outcome:
 def run(
     studies: list[Study],
     configs: Mapping[str, Mapping[str, Any]],
-    scorers: Mapping[str, Scorer],
+    scorers: Mapping[str, Contestant],
     store: Path,
     workers: Workers,
     console: Console,
@@ -91,10 +91,11 @@ def run(
     batches: list[_Batch] = []
     for study in studies:
         for cell in study.design.cells():
-            for name, config in configs.items():
-                places[study, cell, name] = place = pieces(store, study, cell, config)
+            names = study.names(configs)
+            for name in names:
+                places[study, cell, name] = place = pieces(store, study, cell, configs[name])
                 found[study, cell, name] = place.load()
-            batches += _batches(study, cell, {name: found[study, cell, name] for name in configs})
+            batches += _batches(study, cell, {name: found[study, cell, name] for name in names})
     # long ones first, so that all workers end at about the same time
     batches.sort(key=lambda b: (-b.cell.m, -b.cell.n, b.replicates))
 
@@ -113,12 +114,14 @@ def run(
         for study in studies
         for cell in study.design.cells()
         for replicate in range(study.design.replicates)
-        for name in configs
+        for name in study.names(configs)
     )
     return Outcome(table_of(rows), computed=sum(len(b.replicates) for b in batches))
 
 
-def _computed(batches: list[_Batch], scorers: Mapping[str, Scorer], workers: Workers) -> Iterator[tuple[_Batch, Given]]:
+def _computed(
+    batches: list[_Batch], scorers: Mapping[str, Contestant], workers: Workers
+) -> Iterator[tuple[_Batch, Given]]:
     """The batches with what they gave, as they are finished; all of them, also if workers die."""
 
     def arguments(i: int, b: _Batch) -> tuple[Any, ...]:

@@ -6,10 +6,13 @@ start: 1 if sorting by it gives a causal order, 0 if sorting in the other direct
 with the same start, end and length count as one, and equal values count ½.
 """
 
+from typing import Any
+
+import numba
 import numpy as np
 import numpy.typing as npt
 
-from scorers.base import Array
+from scorers.base import Array, IntArray
 from scorers.moments import SMALLEST_EIGENVALUE
 from scorers.network import checked_adjacency
 
@@ -41,7 +44,7 @@ def varsortability(covariance: npt.ArrayLike, adjacency: npt.ArrayLike) -> float
     >>> varsortability([[1, 1, 1], [1, 2, 2], [1, 2, 3]], [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
     1.0
     """
-    return _increasing(np.log(_variances(covariance)), adjacency)
+    return _single(np.log(_variances(covariance)), adjacency)
 
 
 def r2_sortability(covariance: npt.ArrayLike, adjacency: npt.ArrayLike) -> float | None:
@@ -72,14 +75,13 @@ def r2_sortability(covariance: npt.ArrayLike, adjacency: npt.ArrayLike) -> float
     """
     deviation = np.sqrt(_variances(covariance))
     correlation = np.asarray(covariance, dtype=np.float64) / np.outer(deviation, deviation)
-    smallest = float(np.linalg.eigvalsh(correlation)[0])
-    if smallest < SMALLEST_EIGENVALUE:
+    explained = explained_by_others(correlation)
+    if np.isnan(explained).any():
         raise ValueError(
-            f"R² of the nodes needs independent columns. Got a correlation matrix with the eigenvalue {smallest:.1e}; "
-            f"allowed is {SMALLEST_EIGENVALUE:.0e}."
+            "R² of the nodes needs independent columns. Got a correlation matrix with the eigenvalue "
+            f"{np.linalg.eigvalsh(correlation)[0]:.1e}; allowed is {SMALLEST_EIGENVALUE:.0e}."
         )
-    # the diagonal of the inverse of a correlation matrix is 1 / (1 − R²)
-    return _increasing(1 - 1 / np.diag(np.linalg.inv(correlation)), adjacency)
+    return _single(explained, adjacency)
 
 
 def _variances(covariance: npt.ArrayLike) -> Array:
@@ -93,14 +95,68 @@ def _variances(covariance: npt.ArrayLike) -> Array:
     return variances
 
 
-def _increasing(values: Array, adjacency: npt.ArrayLike) -> float | None:
+def explained_by_others(correlation: Array) -> Array:
+    """R² of each node given all others: … × m, of … × m × m correlation matrices; NaN where columns are dependent."""
+    independent = np.linalg.eigvalsh(correlation)[..., 0] >= SMALLEST_EIGENVALUE
+    regular = np.where(independent[..., None, None], correlation, np.eye(correlation.shape[-1]))
+    # the diagonal of the inverse of a correlation matrix is 1 / (1 − R²)
+    explained = 1 - 1 / np.linalg.inv(regular).diagonal(axis1=-2, axis2=-1)
+    return np.where(independent[..., None], explained, np.nan)
+
+
+def sortabilities(values: Array, truth: IntArray) -> Array:
+    """The sortability by some values of the nodes of several DAGs, NaN for those without an edge or with NaN values.
+
+    Parameters
+    ----------
+    values : Array
+        One for each node: DAGs × m.
+    truth : IntArray
+        The DAGs, not checked: DAGs × m × m.
+
+    Returns
+    -------
+    Array
+        One for each DAG.
+    """
+    found = np.empty(len(truth))
+    _increasing(values, truth, found)
+    return found
+
+
+def _single(values: Array, adjacency: npt.ArrayLike) -> float | None:
+    edges = checked_adjacency(adjacency, tuple(f"x{i}" for i in range(len(values)))).astype(np.int64)
+    found = float(sortabilities(values[None], edges[None])[0])
+    return None if np.isnan(found) else found
+
+
+@numba.njit(cache=True)
+def _increasing(values: Any, graphs: Any, out: Any) -> None:
     """The share of paths, one for each start, end and length, along which the value grows; ½ for equal values."""
-    edges = checked_adjacency(adjacency, tuple(f"x{i}" for i in range(len(values))))
-    growth = values[None, :] - values[:, None]
-    credit = np.where(np.abs(growth) < TOLERANCE, 0.5, growth > 0)
-    paths, total, found = edges, 0, 0.0  # paths of length 1, 2, …: those of a DAG come to an end
-    while paths.any():
-        total += int(paths.sum())
-        found += float(credit[paths].sum())
-        paths = paths @ edges
-    return found / total if total else None
+    m = values.shape[1]
+    children = np.empty(m, np.int64)  # as masks
+    paths = np.empty(m, np.int64)  # paths[i]: where paths of one length from i end
+    for g in range(graphs.shape[0]):
+        for i in range(m):
+            children[i] = 0
+            for j in range(m):
+                if graphs[g, i, j]:
+                    children[i] |= 1 << j
+        paths[:] = children
+        total, found, longer = 0, 0.0, True
+        while longer:  # paths of length 1, 2, …: those of a DAG come to an end
+            longer = False
+            for i in range(m):
+                ends = 0
+                for j in range(m):
+                    if (paths[i] >> j) & 1:
+                        longer = True
+                        ends |= children[j]
+                        total += 1
+                        growth = values[g, j] - values[g, i]
+                        if abs(growth) < TOLERANCE:
+                            found += 0.5
+                        elif growth > 0:
+                            found += 1.0
+                paths[i] = ends
+        out[g] = found / total if total and not np.isnan(values[g]).any() else np.nan

@@ -24,12 +24,12 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from rich.table import Table
 
+from benchmark.baselines import Baseline, Contestant
 from benchmark.config import ConfigError, Stage, study_of
 from benchmark.design import Cell, Study
 from benchmark.records import alone, keep_other_results, write_records, write_whole
 from benchmark.runner import Outcome, run
 from benchmark.workers import Workers
-from scorers.base import Scorer
 
 PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow", "joblib", "hydra-core")
 
@@ -40,7 +40,8 @@ class Experiment:
 
     config: DictConfig
     studies: list[Study]
-    scorers: Mapping[str, Scorer]
+    scorer_configs: Mapping[str, Any]
+    scorers: Mapping[str, Contestant]
     folder: Path
 
     @classmethod
@@ -52,8 +53,14 @@ class Experiment:
         hydra = HydraConfig.get()
         if hydra.mode == RunMode.MULTIRUN:  # each job of a sweep has a folder of its own
             name += "," + hydra.job.override_dirname.replace("/", "_")
-        studies = list(dict.fromkeys(study_of(part) for part in _parts(config)))
-        return cls(config, studies, _scorers(config), Path(config.results_dir) / name)
+        parts = _parts(config)
+        studies = list(dict.fromkeys(study_of(part, arm) for arm, part in parts))
+        scorers: dict[str, Any] = {}
+        for _, part in parts:
+            for key, each in part.scorers.items():
+                if scorers.setdefault(str(key), each) != each:
+                    raise ConfigError(f"scorers.{key} differs between the arms: give it another name in one of them.")
+        return cls(config, studies, scorers, _scorers(scorers), Path(config.results_dir) / name)
 
     def do(self, console: Console) -> bool:
         """Do the stages that are asked for; return whether no trial failed."""
@@ -68,7 +75,7 @@ class Experiment:
     def run(self, console: Console) -> Outcome:
         """Compute what is missing; write records and manifest."""
         start = time.time()
-        configs = OmegaConf.to_container(self.config.scorers, resolve=True)
+        configs = {name: OmegaConf.to_container(each, resolve=True) for name, each in self.scorer_configs.items()}
         parallel = self.config.parallel
         workers = Workers(parallel.backend.name, parallel.n_jobs, parallel.address, parallel.time_limit)
         store = Path(self.config.results_dir) / ".store"
@@ -82,7 +89,7 @@ class Experiment:
             # where nothing has changed, the manifest that is there says how the records were made
             if before != self.records.read_bytes() or not self.manifest.exists():
                 write_whole(self.manifest, json.dumps(self._manifest(outcome, wall), indent=2).encode())
-        trials = len(outcome.table) // len(self.scorers)
+        trials = sum(len(study.design.cells()) * study.design.replicates for study in self.studies)
         console.print(
             f"{trials:,} trials × {len(self.scorers)} scores, {outcome.computed:,} computed now, {wall:.1f} s"
         )
@@ -168,23 +175,28 @@ class Experiment:
         }
 
 
-def _parts(config: DictConfig) -> list[DictConfig]:
-    """The config itself, or those of the experiments that it consists of, with the same overrides."""
+def _parts(config: DictConfig) -> list[tuple[str | None, DictConfig]]:
+    """The config itself, or those of the experiments or the arms that it consists of, with the same overrides."""
+    overrides = list(HydraConfig.get().overrides.task)
+    if config.arms:
+        if config.parts:
+            raise ConfigError(f"{config.name} must have parts or arms. Got both.")
+        return [(str(arm), compose("config", overrides=[*overrides, *own])) for arm, own in config.arms.items()]
     if not config.parts:
-        return [config]
-    overrides = [o for o in HydraConfig.get().overrides.task if not o.lstrip("+").startswith("experiment=")]
+        return [(None, config)]
+    overrides = [each for each in overrides if not each.lstrip("+").startswith("experiment=")]
     plain = compose("config", overrides=overrides)
     if any(config[key] != plain[key] for key in ("design", "search", "scorers", "seed")):
         raise ConfigError(
             f"{config.name} has parts, which have their own design, search, scorers and seed: it must give only name "
             "and parts. Override the others on the command line."
         )
-    return [compose("config", overrides=[f"+experiment={part}", *overrides]) for part in config.parts]
+    return [(None, compose("config", overrides=[f"+experiment={part}", *overrides])) for part in config.parts]
 
 
-def _scorers(config: DictConfig) -> dict[str, Scorer]:
+def _scorers(configs: Mapping[str, Any]) -> dict[str, Contestant]:
     scorers = {}
-    for name, each in config.scorers.items():
+    for name, each in configs.items():
         if not isinstance(each, DictConfig) or "_target_" not in each:
             raise ConfigError(
                 f"scorers must hold a name with a _target_, the path of its class: a file of two lines, "
@@ -194,9 +206,9 @@ def _scorers(config: DictConfig) -> dict[str, Scorer]:
             scorer = instantiate(each)
         except InstantiationException as error:
             raise ConfigError(f"scorers.{name} cannot be made: {error}") from error
-        if not callable(scorer):
+        if not (callable(scorer) or isinstance(scorer, Baseline)):
             raise ConfigError(f"scorers.{name}: {each._target_} must make a callable. Got {scorer!r}.")
-        scorers[str(name)] = scorer
+        scorers[name] = scorer
     return scorers
 
 

@@ -7,17 +7,20 @@ failed is found.
 
 import re
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmark.baselines import Baseline, Contestant
 from benchmark.design import Cell, Design, Search, Study, stream
 from benchmark.generate import Truth, draw_data, draw_truth
 from benchmark.metrics import EdgeErrors, cpdag_shd
+from benchmark.sortability import explained_by_others, sortabilities
 from scorers.base import Array, IntArray, Scorer, code_lengths
 from scorers.families import BLOCK_BITS, Families, masks_up_to
 from scorers.moments import Moments
@@ -26,7 +29,7 @@ from search import kernels
 from search.dags import count_dags, masks_of
 from search.dp import Optima, optima
 from search.exhaustive import ranks
-from search.ties import band_weights
+from search.ties import band_weights, edge_weights
 
 # What some trials gave: for each column of the records, one value a trial.
 Columns = dict[str, list[Any]]
@@ -38,7 +41,7 @@ class Trials:
 
     Attributes
     ----------
-    study : Study
+    study, cell : Study, Cell
         What they are trials of.
     replicates : list of int
         Their numbers.
@@ -47,10 +50,12 @@ class Trials:
     families : Families
         The families of the data, up to the search's parent cap.
     ties : Array
-        Weights of the tie rules optimistic, random and pessimistic, trials × 3 × m × m; the same for all scores.
+        Weights of the tie rules, trials × rules × m × m; the same for all scores. The rules are optimistic, random and
+        pessimistic; where labels are in causal order, also forward and backward.
     """
 
     study: Study
+    cell: Cell
     replicates: list[int]
     truth: IntArray
     families: Families
@@ -61,18 +66,32 @@ class Trials:
         """Draw the data of some trials with these truths, by replicate, which have one parent cap."""
         adjacencies = np.array([truth.adjacency for truth in truths.values()])
         columns = np.array([draw_data(study, cell, r, truth).T for r, truth in truths.items()])
-        ties = [band_weights(truth.adjacency, stream(study, cell, r, "ties")) for r, truth in truths.items()]
+        ties = np.array([band_weights(truth.adjacency, stream(study, cell, r, "ties")) for r, truth in truths.items()])
+        if study.design.labels == "topological":
+            by_label = np.array([edge_weights(rule, cell.m) for rule in ("forward", "backward")])
+            ties = np.concatenate([ties, np.broadcast_to(by_label, (len(ties), *by_label.shape))], axis=1)
         families = Families.of_moments(Moments.of_columns(columns), parent_cap(study.search, adjacencies[0]))
-        return cls(study, list(truths), adjacencies, families, np.array(ties))
+        return cls(study, cell, list(truths), adjacencies, families, ties)
 
     def at(self, d: int) -> "Trials":
         """One of the trials."""
         one = slice(d, d + 1)
-        return Trials(self.study, self.replicates[one], self.truth[one], self.families.at(one), self.ties[one])
+        return replace(
+            self,
+            replicates=self.replicates[one],
+            truth=self.truth[one],
+            families=self.families.at(one),
+            ties=self.ties[one],
+        )
 
     def learn(self, scorer: Scorer) -> Optima:
         """The best networks under a score: the nearest to the truth, a random one, and the farthest."""
         return optima(self.families, scorer, self.ties, tolerance=self.study.search.tolerance, threads=1)
+
+    def graphs(self, baseline: Baseline) -> IntArray:
+        """The graphs of a baseline, trials × m × m."""
+        rngs = [stream(self.study, self.cell, r, "baseline") for r in self.replicates]
+        return baseline.graphs(self.families, self.truth, rngs)
 
     def score_of_truth(self, scorer: Scorer) -> Array:
         """The code lengths of the true networks."""
@@ -82,12 +101,17 @@ class Trials:
         pairs = ((self.families.moments.at(d), truth.astype(bool)) for d, truth in enumerate(self.truth))
         return np.array([code_lengths(scorer, families_of(*pair, scorer)).sum() for pair in pairs])
 
-    def measure(self, scorer: Scorer, time_limit: float | None = None) -> list[Columns]:
+    def measure(self, scorer: Contestant, time_limit: float | None = None) -> list[Columns]:
         """What the trials give under a score. One that fails gives the reason in the column `error`.
 
         Failing is also to take longer than `time_limit` seconds a trial, which needs the main thread of a process.
         """
-        measured = self._ranks if self.study.search.kind == "exhaustive" else self._distances
+        if isinstance(scorer, Baseline):
+            measured: Callable[[Any], dict[str, Any]] = self._baseline
+        elif self.study.search.kind == "exhaustive":
+            measured = self._ranks
+        else:
+            measured = self._distances
         try:
             with _at_most(time_limit, len(self.replicates)):
                 values = measured(scorer)
@@ -96,13 +120,24 @@ class Trials:
                 return [failure(self.replicates[0], error)]
             singles = (self.at(d).measure(scorer, time_limit) for d in range(len(self.replicates)))
             return [columns for single in singles for columns in single]
-        return [{"replicate": self.replicates} | {name: value.tolist() for name, value in values.items()}]
+        columns: Columns = {"replicate": self.replicates}
+        return [columns | {name: value.tolist() for name, value in (self.of_data | values).items()}]
+
+    @cached_property
+    def of_data(self) -> dict[str, Any]:
+        """What does not depend on the score."""
+        moments = self.families.moments
+        sorted_by = {"varsortability": moments.ln_variance, "r2_sortability": explained_by_others(moments.correlation)}
+        found = {name: sortabilities(values, self.truth) for name, values in sorted_by.items()}
+        return {
+            "edges_true": self.truth.sum(axis=(-1, -2)),
+            **{name: np.array([None if np.isnan(x) else x for x in values]) for name, values in found.items()},
+        }
 
     def _ranks(self, scorer: Scorer) -> dict[str, Any]:
         truth = np.array([masks_of(adjacency) for adjacency in self.truth])
         best, worst = ranks(self.families, scorer, truth, self.study.search.tolerance)
         return {
-            "edges_true": self.truth.sum(axis=(-1, -2)),
             "rank_best": best,
             "rank_mid": (best + worst) / 2,
             "rank_worst": worst,
@@ -112,21 +147,25 @@ class Trials:
     def _distances(self, scorer: Scorer) -> dict[str, Any]:
         seen = replace(self, families=self.families.seen_by(scorer))
         found = seen.learn(scorer)
-        errors = EdgeErrors.of(self.truth[:, None], found.adjacencies)
-        learned = found.adjacencies[:, 1]
+        scores = {"score": found.scores[:, 1], "score_true": seen.score_of_truth(scorer)}
+        return self._errors(found.adjacencies) | scores
+
+    def _baseline(self, baseline: Baseline) -> dict[str, Any]:
+        learned = self.graphs(baseline)
+        return self._errors(np.repeat(learned[:, None], self.ties.shape[1], axis=1))  # nothing ties
+
+    def _errors(self, learned: IntArray) -> dict[str, Any]:
+        """How far learned networks are from the truth, one under each tie rule."""
+        rules = ("_best", "", "_worst", "_forward", "_backward")[: learned.shape[1]]
+        errors = EdgeErrors.of(self.truth[:, None], learned)
         return {
-            "edges_true": self.truth.sum(axis=(-1, -2)),
-            "edges": learned.sum(axis=(-1, -2)),
+            "edges": learned[:, 1].sum(axis=(-1, -2)),
             "max_parents": np.full(len(learned), self.families.max_parents),
-            "shd": errors.shd[:, 1],
-            "shd_best": errors.shd[:, 0],
-            "shd_worst": errors.shd[:, 2],
-            "shd_cpdag": cpdag_shd(self.truth, learned),
+            **{f"shd{rule}": errors.shd[:, r] for r, rule in enumerate(rules)},
+            "shd_cpdag": cpdag_shd(self.truth, learned[:, 1]),
             "missing": errors.missing[:, 1],
             "extra": errors.extra[:, 1],
-            "reversed": errors.reversed[:, 1],
-            "score": found.scores[:, 1],
-            "score_true": seen.score_of_truth(scorer),
+            **{f"reversed{rule}": errors.reversed[:, r] for r, rule in enumerate(rules)},
         }
 
 
@@ -143,7 +182,7 @@ def run_trials(
     study: Study,
     cell: Cell,
     replicates: Sequence[int],
-    scorers: Mapping[str, Scorer],
+    scorers: Mapping[str, Contestant],
     time_limit: float | None = None,
 ) -> dict[str, list[Columns]]:
     """What some trials of a cell give, for each score."""

@@ -84,7 +84,7 @@ def learn(
         The score.
     max_parents : int, optional
         The largest number of parents a node may have.
-    ties : {"random", "optimistic", "pessimistic", "first"}
+    ties : {"random", "optimistic", "pessimistic", "forward", "backward", "first"}
         Which of several networks with the best score is returned; see `search.ties`.
     truth : array_like, optional
         The true adjacency, for "optimistic" and "pessimistic".

@@ -8,6 +8,9 @@ the weights of a network's edges is added to its score, which decides between eq
 - ``"optimistic"``, ``"pessimistic"``: a learned edge i → j weighs −1 if it is true, 0 if j → i is true, and 1
   otherwise. The structural Hamming distance to the truth (a reversal counts 1) is the number of true edges plus the
   weights of the learned ones, so adding or subtracting ε times them finds the nearest or farthest optimum.
+- ``"forward"``, ``"backward"``: an edge that goes against, or along, the order of the labels weighs 1. Where labels
+  are in causal order, as in many simulations, the one is a hidden oracle and the other its opposite: what a search that
+  takes the last or the first sink of equal ones does.
 - ``"first"``: no weights; the search's own order decides.
 
 ε is 1e-12 of the score's size: the sum over children of the larger absolute code length of the family without parents
@@ -24,7 +27,7 @@ import numpy.typing as npt
 
 from scorers.base import Array
 
-Ties = Literal["random", "optimistic", "pessimistic", "first"]
+Ties = Literal["random", "optimistic", "pessimistic", "forward", "backward", "first"]
 
 # Scores that differ by less than this share of their size are equal.
 TOLERANCE = 1e-12
@@ -51,12 +54,14 @@ def score_size(none: Array, many: Array) -> Array:
     return np.maximum(1.0, size)
 
 
-def edge_weights(ties: Ties, m: int, truth: npt.ArrayLike | None, rng: np.random.Generator | int | None) -> Array:
+def edge_weights(
+    ties: Ties, m: int, truth: npt.ArrayLike | None = None, rng: np.random.Generator | int | None = None
+) -> Array:
     """The m × m weights of a tie rule, before they are multiplied by ε.
 
     Parameters
     ----------
-    ties : {"random", "optimistic", "pessimistic", "first"}
+    ties : {"random", "optimistic", "pessimistic", "forward", "backward", "first"}
         The rule.
     m : int
         Nodes.
@@ -76,6 +81,9 @@ def edge_weights(ties: Ties, m: int, truth: npt.ArrayLike | None, rng: np.random
         return np.random.default_rng(rng).random((m, m))
     if ties == "first":
         return np.zeros((m, m))
+    if ties in ("forward", "backward"):
+        against = np.tril(np.ones((m, m)), k=-1)
+        return against if ties == "forward" else against.T
     if truth is None:
         raise ValueError(f"ties={ties!r} needs the truth that the optimum shall be near to or far from: give truth.")
     return shd_weights(truth) if ties == "optimistic" else -shd_weights(truth)

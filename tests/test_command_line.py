@@ -143,6 +143,25 @@ def test_an_experiment_of_parts(tmp_path: Path) -> None:
     assert "must give only name and parts" in said
 
 
+def test_arms_are_told_apart(tmp_path: Path) -> None:
+    """Each arm has its settings and its scores; the same settings share what is computed."""
+    own = tmp_path / "conf" / "experiment"
+    own.mkdir(parents=True)
+    (own / "mine.yaml").write_text(
+        "# @package _global_\nname: mine\ndesign: {m: 5, nn: 2, n: 50, replicates: 3}\n"
+        "arms: {raw: [], again: [], standard: [design.preprocessing=standardised, 'scorers=[bic]']}\n"
+    )
+    said = do("--config-dir", str(tmp_path / "conf"), "+experiment=mine", f"results_dir={tmp_path}", "stages=[run]")
+    assert "9 trials × 4 scores" in said
+    records = pq.read_table(tmp_path / "mine" / "records.parquet").to_pylist()
+    assert [(row["arm"], row["scorer"]) for row in records if row["replicate"] == 0] == [
+        *((arm, name) for arm in ("raw", "again") for name in ("aic", "bic", "mdl", "rnml")),
+        ("standard", "bic"),
+    ]
+    raw, again = ([row for row in records if row["arm"] == arm] for arm in ("raw", "again"))
+    assert [row | {"arm": None} for row in raw] == [row | {"arm": None} for row in again]
+
+
 @pytest.mark.parametrize("experiment", ["shd_m10", "rank_m4"])
 def test_one_trial_again(tmp_path: Path, experiment: str) -> None:
     where = ["replay.nn=4", "replay.n=50"] if experiment == "shd_m10" else ["replay.n=50"]

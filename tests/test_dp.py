@@ -189,6 +189,20 @@ def test_threads_and_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch, cap:
     assert shd_of_weights(truth, one.adjacency) == shd_of_weights(truth, in_one_go.adjacency)
 
 
+def test_ties_by_the_order_of_the_labels() -> None:
+    """Of all optimal DAGs, one with the most, or the fewest, edges from a lower to a higher label."""
+    rng = np.random.default_rng(4)
+    different = 0
+    for _ in range(20):
+        _, data = sample(rng, 100, 4)
+        scores = dag_scores(score_table(Families.of(data), BIC()))
+        along = [np.triu(adjacency_of(row)).sum() for row in all_dags(4)[scores < scores.min() + 1e-9]]
+        forward, backward = (np.triu(learn(data, BIC(), ties=rule).adjacency).sum() for rule in ("forward", "backward"))
+        assert (forward, backward) == (max(along), min(along))
+        different += forward != backward
+    assert different > 10
+
+
 @pytest.mark.parametrize("drop", [False, True], ids=["standardised", "gain"])
 def test_ties_of_scores_near_zero(drop: bool) -> None:
     """Standardised data, or a score that leaves out what all structures share: the empty network has no size."""
@@ -242,7 +256,9 @@ def test_progress_goes_from_zero_to_one(m: int) -> None:
 
 def test_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
     _, data = sample(np.random.default_rng(13), 50, 4)
-    with pytest.raises(ValueError, match=r"ties must be one of random, optimistic, pessimistic, first. Got 'none'"):
+    with pytest.raises(
+        ValueError, match=r"ties must be one of random, optimistic, pessimistic, forward, backward, first. Got 'none'"
+    ):
         learn(data, BIC(), ties="none")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="needs the truth"):
         learn(data, BIC(), ties="optimistic")
