@@ -120,7 +120,7 @@ def pieces(store: Path, study: Study, cell: Cell, scorer: Mapping[str, Any]) -> 
         "design": study.design.settings(),
         "search": asdict(study.search),
         "scorer": dict(scorer),
-        "source": _sources(scorer["_target_"]),
+        "source": [_sources(target) for target in _targets(scorer)],
         "engine": _engine(),
     }
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
@@ -204,6 +204,12 @@ def write_whole(file: Path, content: bytes, *, sync: bool = True) -> None:
 def _free_name(path: Path) -> Path:
     """The first of path.1, path.2, … that is not taken."""
     return next(name for i in count(1) if not (name := path.with_name(f"{path.name}.{i}")).exists())
+
+
+def _targets(config: Mapping[str, Any]) -> list[str]:
+    """The config's target, and those of what it is made of."""
+    inner = [target for value in config.values() if isinstance(value, Mapping) for target in _targets(value)]
+    return [config["_target_"], *inner] if "_target_" in config else inner
 
 
 def _sources(target: str) -> dict[str, str]:

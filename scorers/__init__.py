@@ -22,6 +22,7 @@ from scorers.rnml_centred import RNMLCentred
 from scorers.rnml_gamma import RNMLGamma
 from scorers.rnml_printed_c import RNMLPrintedC
 from scorers.rnml_stirling import RNMLStirling
+from scorers.without_intercept import WithoutIntercept
 from scorers.zellner_g import ZellnerG
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "RNMLPrintedC",
     "RNMLStirling",
     "Scorer",
+    "WithoutIntercept",
     "ZellnerG",
     "certify",
     "network_score",

@@ -168,6 +168,20 @@ def test_the_source_of_a_score_is_part_of_its_key(tmp_path: Path, monkeypatch: p
     assert len({each.folder for each in (first, second, third)}) == 3
 
 
+def test_the_source_of_what_a_score_is_made_of_is_part_of_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    config = {"_target_": "scorers.WithoutIntercept", "scorer": {"_target_": "inner_of_mine.Inner"}}
+    folders = set()
+    for c in "12":
+        (tmp_path / "inner_of_mine.py").write_text(
+            f"class Inner:\n    def __call__(self, f):\n        return {c} * f.k\n"
+        )
+        folders.add(pieces(tmp_path, SHD, SHD.design.cells()[0], config).folder)
+    assert len(folders) == 2
+
+
 def test_the_source_of_one_score_is_not_that_of_another() -> None:
     assert set(_sources("scorers.BIC")) == {"scorers.bic", "scorers.base"}
 

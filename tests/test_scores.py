@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from scorers import BIC, RNML, Block, Families, RNMLStirling, Scorer, network_score, score_table
+from scorers import BIC, RNML, Block, Families, RNMLStirling, Scorer, WithoutIntercept, network_score, score_table
 from tests import naive
 from tests.naive import SCORERS, random_dag
 
@@ -97,3 +97,22 @@ def test_a_wide_network_needs_no_table() -> None:
     data = rng.normal(1, 1, (20, 60))
     chain = np.eye(60, k=1)
     assert network_score(data, chain, BIC()) == pytest.approx(naive.network_score(data, chain, BIC()), abs=1e-8)
+
+
+def test_without_intercept_is_a_fit_through_the_origin() -> None:
+    rng = np.random.default_rng(8)
+    data = rng.normal(1, 1, (40, 4)) @ rng.normal(size=(4, 4)) + rng.normal(0, 3, 4)
+    scorer = WithoutIntercept(BIC())
+    families = Families.of(data)
+    table = score_table(families, scorer)
+    for j in range(4):
+        for c in range(8):
+            parents = list(families.parents(j, c))
+            rss = (
+                np.linalg.lstsq(data[:, parents], data[:, j], rcond=None)[1][0] if parents else data[:, j] @ data[:, j]
+            )
+            expected = 40 / 2 * log(rss / 40) + (len(parents) + 1) / 2 * log(40)
+            assert table[j, c] == pytest.approx(expected, rel=1e-10)
+    assert network_score(data, np.eye(4, k=1), scorer) == pytest.approx(
+        sum(table[j, 1 << (j - 1) if j else 0] for j in range(4))
+    )
