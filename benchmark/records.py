@@ -112,19 +112,27 @@ class Pieces:
         return hashlib.sha256(f"{self.folder.name}\n{body}".encode()).hexdigest()
 
 
-def pieces(store: Path, study: Study, cell: Cell, scorer: Mapping[str, Any]) -> Pieces:
-    """Where the trials of a cell under a score, given by its config, are kept. No name is in the key."""
+def score_key(config: Mapping[str, Any]) -> str:
+    """What stands for a score in the store: its config, and the source of all it is made of."""
+    content = {"scorer": dict(config), "source": [_sources(target) for target in _targets(config)]}
+    return _digest(content)
+
+
+def pieces(store: Path, study: Study, cell: Cell, score: str) -> Pieces:
+    """Where the trials of a cell under a score, given by its key, are kept. No name is in the key."""
     content = {
         "seed": study.seed,
         "cell": asdict(cell),
         "design": study.design.settings(),
         "search": asdict(study.search),
-        "scorer": dict(scorer),
-        "source": [_sources(target) for target in _targets(scorer)],
+        "score": score,
         "engine": _engine(),
     }
-    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
-    return Pieces(store / key)
+    return Pieces(store / _digest(content))
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 
 def values_of(columns: Columns) -> dict[int, Values]:

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmark.baselines import Contestant
 from benchmark.design import Cell, Study
-from benchmark.records import Pieces, Values, pieces, table_of, values_of
+from benchmark.records import Pieces, Values, pieces, score_key, table_of, values_of
 from benchmark.trial import Columns, failure, kernels_are_compiled, load_kernels, run_batch
 from benchmark.workers import WorkerDiedError, Workers
 from search import count_dags
@@ -89,11 +89,12 @@ def run(
     found: dict[tuple[Study, Cell, str], dict[int, Values]] = {}
     places: dict[tuple[Study, Cell, str], Pieces] = {}
     batches: list[_Batch] = []
+    keys = {name: score_key(config) for name, config in configs.items()}
     for study in studies:
         for cell in study.design.cells():
             names = study.names(configs)
             for name in names:
-                places[study, cell, name] = place = pieces(store, study, cell, configs[name])
+                places[study, cell, name] = place = pieces(store, study, cell, keys[name])
                 found[study, cell, name] = place.load()
             batches += _batches(study, cell, {name: found[study, cell, name] for name in names})
     # long ones first, so that all workers end at about the same time

@@ -13,7 +13,16 @@ from rich.console import Console
 
 from benchmark import runner
 from benchmark.design import Design, Search, Study
-from benchmark.records import COORDINATES, SCHEMA, _sources, keep_other_results, pieces, values_of, write_records
+from benchmark.records import (
+    COORDINATES,
+    SCHEMA,
+    _sources,
+    keep_other_results,
+    pieces,
+    score_key,
+    values_of,
+    write_records,
+)
 from benchmark.runner import Outcome, run
 from benchmark.trial import Columns, run_batch, run_trials
 from benchmark.workers import Workers
@@ -138,7 +147,7 @@ def test_a_score_that_fails_now_and_then(tmp_path: Path, how: str, reason: str) 
 def test_anything_that_determines_the_numbers_changes_the_key(tmp_path: Path) -> None:
     cell = SHD.design.cells()[0]
     folders = {
-        pieces(tmp_path, study, cell, scorer).folder
+        pieces(tmp_path, study, cell, score_key(scorer)).folder
         for study in (SHD, Study(4, SHD.design, SHD.search), Study(3, SHD.design, Search("dp", "none")))
         for scorer in (
             BIC,
@@ -149,9 +158,9 @@ def test_anything_that_determines_the_numbers_changes_the_key(tmp_path: Path) ->
     }
     assert len(folders) == 12
     wider = Study(3, Design(m=(6, 8), nn=(2,), n=(30,), replicates=99), Search("dp"))
-    assert pieces(tmp_path, wider, cell, BIC) == pieces(tmp_path, SHD, cell, BIC)
+    assert pieces(tmp_path, wider, cell, score_key(BIC)) == pieces(tmp_path, SHD, cell, score_key(BIC))
     louder = Study(3, Design(m=(6,), nn=(2, 3), n=(30, 100), replicates=20, noise="unit"), Search("dp"))
-    assert pieces(tmp_path, louder, cell, BIC) != pieces(tmp_path, SHD, cell, BIC)
+    assert pieces(tmp_path, louder, cell, score_key(BIC)) != pieces(tmp_path, SHD, cell, score_key(BIC))
 
 
 def test_the_source_of_a_score_is_part_of_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,11 +169,11 @@ def test_the_source_of_a_score_is_part_of_its_key(tmp_path: Path, monkeypatch: p
     module.write_text("from help_of_mine import C\n\ndef mine(f):\n    return C * f.ln_tau\n")
     helper.write_text("C = 1\n")
     config = {"_target_": "scores_of_mine.mine"}
-    first = pieces(tmp_path, SHD, SHD.design.cells()[0], config)
+    first = pieces(tmp_path, SHD, SHD.design.cells()[0], score_key(config))
     helper.write_text("C = 2\n")
-    second = pieces(tmp_path, SHD, SHD.design.cells()[0], config)
+    second = pieces(tmp_path, SHD, SHD.design.cells()[0], score_key(config))
     module.write_text("from help_of_mine import C\n\ndef mine(f):\n    return -C * f.ln_tau\n")
-    third = pieces(tmp_path, SHD, SHD.design.cells()[0], config)
+    third = pieces(tmp_path, SHD, SHD.design.cells()[0], score_key(config))
     assert len({each.folder for each in (first, second, third)}) == 3
 
 
@@ -178,7 +187,7 @@ def test_the_source_of_what_a_score_is_made_of_is_part_of_its_key(
         (tmp_path / "inner_of_mine.py").write_text(
             f"class Inner:\n    def __call__(self, f):\n        return {c} * f.k\n"
         )
-        folders.add(pieces(tmp_path, SHD, SHD.design.cells()[0], config).folder)
+        folders.add(pieces(tmp_path, SHD, SHD.design.cells()[0], score_key(config)).folder)
     assert len(folders) == 2
 
 
@@ -196,7 +205,7 @@ def test_one_score_under_two_names(tmp_path: Path) -> None:
 
 def test_a_piece_of_another_key_is_not_taken(tmp_path: Path) -> None:
     whole = do(tmp_path, {"aic": AIC, "bic": BIC}, SHD)
-    aic, bic = (pieces(tmp_path, SHD, SHD.design.cells()[0], each).folder for each in (AIC, BIC))
+    aic, bic = (pieces(tmp_path, SHD, SHD.design.cells()[0], score_key(each)).folder for each in (AIC, BIC))
     for file in aic.glob("*.json"):
         file.unlink()
     for file in bic.glob("*.json"):
