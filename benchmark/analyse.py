@@ -6,9 +6,11 @@ are carried through as columns: what is measured under random ties also has a va
 Trials that failed, and trials that only one of two scores finished, are left out and show in the counts.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
-from scipy.stats import t
+from scipy.stats import norm, t
 
 # What a study measures, by tie rule. The first of each is what is shown where there is room for one.
 MEASURES = {
@@ -70,7 +72,14 @@ def mean_tables(records: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def differences(records: pd.DataFrame, baseline: str, other: str, column: str) -> pd.DataFrame:
+def wide(records: pd.DataFrame, column: str) -> pd.DataFrame:
+    """One row for each trial, one column for each score; NaN where a score failed or was not tried."""
+    measured = records[records[column].notna()]
+    keyed = measured.set_index([*CELL, "replicate", "scorer"])[column].astype(float)
+    return keyed.unstack("scorer")  # noqa: PD010
+
+
+def differences(records: pd.DataFrame, baseline: str, other: str | Sequence[str], column: str) -> pd.DataFrame:
     """The paired differences of two scores: other − baseline, positive where the baseline is nearer to the truth.
 
     Parameters
@@ -78,23 +87,19 @@ def differences(records: pd.DataFrame, baseline: str, other: str, column: str) -
     records : DataFrame
         One row for each trial and score.
     baseline, other : str
-        Two scores. Both may be several joined by "/": the smaller value of each trial counts.
+        Two scores. The other may be several: the smallest value of each trial counts.
     column : str
         What is compared.
 
     Returns
     -------
     DataFrame
-        One row for each trial that both finished: its cell, replicate, and `difference`.
+        One row for each trial that all finished: its cell, replicate, and `difference`.
     """
-    keys = [*CELL, "replicate"]
-    values = {}
-    for name in (baseline, other):
-        of_name = records[records["scorer"].isin(name.split("/")) & records[column].notna()]
-        groups = of_name.groupby(keys, dropna=False, sort=False)[column]
-        values[name] = groups.min()[groups.count() == len(name.split("/"))]
-    both = pd.concat(values, axis=1, join="inner")
-    return (both[other] - both[baseline]).rename("difference").reset_index()
+    names = [other] if isinstance(other, str) else list(other)
+    trials = wide(records[records["scorer"].isin([baseline, *names])], column)
+    trials = trials.reindex(columns=[baseline, *names]).dropna()
+    return (trials[names].min(axis=1) - trials[baseline]).rename("difference").reset_index()
 
 
 def compare(records: pd.DataFrame, baseline: str, other: str, column: str) -> pd.DataFrame:
@@ -108,14 +113,44 @@ def compare(records: pd.DataFrame, baseline: str, other: str, column: str) -> pd
         if the mean and the spread stay as they are.
     """
     paired = differences(records, baseline, other, column)
-    by = [key for key in CELL if paired[key].notna().any()]
+    by = [key for key in CELL if key != "nn" or paired["nn"].notna().any()]
     table = means(paired, "difference", by)
-    statistic = table["mean"].abs() / table["se"].where(table["se"] > 0)
-    table["p"] = np.where(table["se"] > 0, 2 * t.sf(statistic, table["count"] - 1), (table["mean"] == 0) * 1.0)
+    table["p"] = p_value(table["mean"], table["se"], table["count"] - 1, table["count"])
     table["p_holm"] = holm(table["p"])
-    spread = table["se"] * np.sqrt(table["count"])
-    table["needed"] = np.ceil((t.ppf((1 + CONFIDENCE) / 2, table["count"] - 1) * spread / table["mean"].abs()) ** 2)
+    table["needed"] = needed(table["mean"].abs(), table["se"] * np.sqrt(table["count"]), 1 - CONFIDENCE)
     return table
+
+
+def p_value(mean: pd.Series, se: pd.Series, freedom: pd.Series, trials: pd.Series) -> pd.Series:
+    """Student's two-sided p-value of a mean that is zero.
+
+    Trials that all differ by the same amount have no spread to judge by; then each is only a toss of a coin, whose
+    sign was always the same: 2^(1 − trials). One trial says nothing.
+    """
+    student = 2 * t.sf(mean.abs() / se.where(se > 0), freedom)
+    coin = np.where(mean == 0, 1.0, 2.0 ** (1.0 - trials))
+    return pd.Series(np.where(se > 0, student, coin), index=mean.index)
+
+
+def needed(distance: pd.Series, spread: pd.Series, level: float) -> pd.Series:
+    """The fewest trials a cell whose interval is shorter than a distance on either side; inf if none are enough.
+
+    Parameters
+    ----------
+    distance : Series
+        From the mean to what the interval is to exclude.
+    spread : Series
+        Standard deviation of a trial; NaN (one trial) has no answer.
+    level : float
+        1 − confidence of the interval. Without spread, so many tosses of a coin as can be significant.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(spread == 0, np.nan, spread / distance)
+    trials = np.maximum(2.0, np.ceil((norm.isf(level / 2) * ratio) ** 2))  # Student's t needs a few more
+    while (few := trials < (t.isf(level / 2, trials - 1) * ratio) ** 2).any():
+        trials = trials + few
+    certain = np.where(distance > 0, np.ceil(1 - np.log2(level)), np.inf)
+    return pd.Series(np.where(spread == 0, certain, trials), index=spread.index)
 
 
 def holm(p: pd.Series) -> pd.Series:
@@ -125,19 +160,78 @@ def holm(p: pd.Series) -> pd.Series:
     return stepped.reindex(p.index)
 
 
+def pooled(paired: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Means over cells of the cells' mean differences: every cell weighs the same, however many trials it has.
+
+    Cells have data of their own, but those that differ only in n may have networks in common (`design.share`), so the
+    standard error is that of sums over equal (m, nn, replicate), which are independent in any case.
+
+    Parameters
+    ----------
+    paired : DataFrame
+        One row for each trial: its cell, replicate, `difference`, and the columns of `by`.
+    by : list of str
+        The groups of cells; none for all in one.
+
+    Returns
+    -------
+    DataFrame
+        By group: `mean`, `se`, `low`, `high`, `freedom`, and the number of `cells`, of `trials`, and of the `fewest`
+        trials in a cell. NaN where a cell has one trial only.
+    """
+    groups = list(by) or ["all"]
+    paired = paired if by else paired.assign(all="all")
+    cell = list(dict.fromkeys([*groups, *CELL]))
+    cells = paired.groupby(cell, dropna=False, sort=False)["difference"].agg(["mean", "count"])
+    of_group = cells.groupby(groups, dropna=False, sort=False)
+    table = pd.DataFrame(
+        {
+            "mean": of_group["mean"].mean(),
+            "cells": of_group["count"].size(),
+            "trials": of_group["count"].sum(),
+            "fewest": of_group["count"].min(),
+        }
+    )
+    keyed = paired.groupby(cell, dropna=False, sort=False)["difference"]
+    share = paired.assign(part=(paired["difference"] - keyed.transform("mean")) / keyed.transform("count"))
+    network = list(dict.fromkeys([*groups, "m", "nn"]))
+    sums = share.groupby([*network, "replicate"], dropna=False, sort=False)["part"].sum()
+    squares = (sums**2).groupby(network, dropna=False, sort=False).agg(["sum", "count"])
+    # the usual factor of a variance that is taken around its own mean; infinite where there is one trial
+    squares["variance"] = np.where(
+        squares["count"] > 1, squares["sum"] * squares["count"] / np.maximum(squares["count"] - 1, 1), np.inf
+    )
+    squares["freedom"] = squares["count"] - 1
+    total = squares.groupby(groups, dropna=False, sort=False)[["variance", "freedom"]].sum()
+    table["se"] = (np.sqrt(total["variance"]) / table["cells"]).replace(np.inf, np.nan)
+    table["freedom"] = total["freedom"]
+    table["low"], table["high"] = interval(table["mean"], table["se"], table["freedom"] + 1)
+    return table[["mean", "se", "low", "high", "freedom", "cells", "trials", "fewest"]]
+
+
+def best_in_cell(records: pd.DataFrame, baseline: str, others: Sequence[str], column: str) -> pd.DataFrame:
+    """Paired differences to whichever of the others has the smallest mean in the cell.
+
+    Only cells that all the scores have count. Of equal means the first counts.
+    """
+    single = {name: differences(records, baseline, name, column) for name in others}
+    cell_means = pd.DataFrame({name: x.groupby(CELL, dropna=False)["difference"].mean() for name, x in single.items()})
+    best = cell_means.dropna().idxmin(axis=1)
+    return pd.concat(
+        [x[best.reindex(pd.MultiIndex.from_frame(x[CELL])).to_numpy() == name] for name, x in single.items()]
+    )
+
+
 def table_1(
     records: pd.DataFrame,
     *,
     baseline: str = "rnml",
     over: str = "mdl",
-    best_of: tuple[str, str] = ("aic", "bic"),
+    best_of: Sequence[str] = ("aic", "bic"),
     reading: str = "cell",
     column: str = "shd",
 ) -> pd.DataFrame:
     """The paper's Table 1: the advantage of the baseline by sample size, and over all.
-
-    The mean over cells of the cells' mean differences. Cells have data of their own, so their errors add up as
-    independent ones.
 
     Parameters
     ----------
@@ -145,7 +239,7 @@ def table_1(
         One row for each trial and score.
     baseline, over : str
         RNML and MDL in the paper.
-    best_of : tuple of str
+    best_of : sequence of str
         AIC and BIC in the paper.
     reading : {"cell", "replicate"}
         "best" is the score with the smaller mean in the cell, or the smaller value in each trial.
@@ -155,36 +249,18 @@ def table_1(
     Returns
     -------
     DataFrame
-        Indexed by n and "all"; for each of the two columns `mean`, `se`, `low`, `high` and the number of `trials`.
+        Indexed by n and "all"; for each of the two columns `mean`, `se`, `low`, `high` (see `pooled`) and the number
+        of `cells` and `trials`.
     """
-    best = "/".join(best_of)
-    compared = {over: differences(records, baseline, over, column)}
-    if reading == "replicate":
-        compared[f"best of {best}"] = differences(records, baseline, best, column)
-    elif reading == "cell":
-        single = {name: differences(records, baseline, name, column) for name in best_of}
-        by_cell = {name: each.groupby(CELL, dropna=False)["difference"].mean() for name, each in single.items()}
-        smaller = by_cell[best_of[0]] <= by_cell[best_of[1]].reindex(by_cell[best_of[0]].index)
-        parts = []
-        for name, chosen in ((best_of[0], smaller), (best_of[1], ~smaller)):
-            index = pd.MultiIndex.from_frame(single[name][CELL])
-            parts.append(single[name][chosen.reindex(index).fillna(False).to_numpy(dtype=bool)])
-        compared[f"best of {best}"] = pd.concat(parts)
-    else:
+    if reading not in ("cell", "replicate"):
         raise ValueError(f'reading must be "cell" or "replicate". Got {reading!r} instead.')
-    return pd.concat({name: _advantage(each) for name, each in compared.items()}, axis=1)
-
-
-def _advantage(paired: pd.DataFrame) -> pd.DataFrame:
-    """Means over cells of mean differences, by n and over all."""
-    cells = means(paired, "difference", CELL).reset_index()
-    sizes = sorted(cells["n"].unique())
-    groups = {n: cells[cells["n"] == n] for n in sizes} | {"all": cells}
-    rows = {}
-    for name, group in groups.items():
-        mean = group["mean"].mean()
-        se = float(np.sqrt((group["se"] ** 2).sum())) / len(group)
-        freedom = int((group["count"] - 1).sum())
-        half = t.ppf((1 + CONFIDENCE) / 2, freedom) * se if freedom else np.nan
-        rows[name] = {"mean": mean, "se": se, "low": mean - half, "high": mean + half, "trials": group["count"].sum()}
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("n")
+    best = best_in_cell if reading == "cell" else differences
+    compared = {
+        over: differences(records, baseline, over, column),
+        f"best of {'/'.join(best_of)}": best(records, baseline, best_of, column),
+    }
+    parts = {}
+    for name, paired in compared.items():
+        table = pd.concat([pooled(paired, ["n"]).sort_index(), pooled(paired, [])]).rename_axis("n")
+        parts[name] = table[["mean", "se", "low", "high", "cells", "trials"]]
+    return pd.concat(parts, axis=1)
