@@ -24,7 +24,7 @@ scores or cells are not in the records is *not tested*.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, isfinite, log, nan, sqrt
+from math import inf, log, nan, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -252,8 +252,8 @@ def _similar(claim: Claim, trials: pd.DataFrame) -> Finding:
     where = (distance / table["se"].where(table["se"] > 0)).fillna(inf).argmin()
     row = table.iloc[where]
     words = (
-        f"ratio within 1/{claim.arguments['ratio']:g} and {claim.arguments['ratio']:g} in {inside.sum()} of {len(table)} "
-        f"cells, outside in {outside.sum()}; shown: {_name(table, where)}"
+        f"ratio of means within the margin in {inside.sum()}, outside in {outside.sum()}, unsettled in "
+        f"{(~inside & ~outside).sum()} of {len(table)} cells; shown: {_name(table, where)}"
     )
     value, low, high = (float(np.exp(row[key])) for key in ("mean", "low", "high"))
     more = _still_needed(table, distance, inside, 2 * LEVEL) if verdict == "undecided" else nan
@@ -300,8 +300,8 @@ def _in_every_group(table: pd.DataFrame, word: str) -> Finding:
     verdict = _verdict(won, lost)
     where = (table["mean"] / table["se"].where(table["se"] > 0)).fillna(0.0).argmin()
     words = (
-        f"{word} in {won.sum()}, the other way round in {lost.sum()}, unsettled in {(~won & ~lost).sum()} of {len(table)} "
-        f"comparisons; shown: {_name(table, where)}"
+        f"{word} in {won.sum()}, the other way round in {lost.sum()}, unsettled in {(~won & ~lost).sum()} of "
+        f"{len(table)} comparisons; shown: {_name(table, where)}"
     )
     more = _still_needed(table, table["mean"], won, LEVEL / len(table)) if verdict == "undecided" else nan
     value, low, high = (float(table[key].iloc[where]) for key in ("mean", "low", "high"))
