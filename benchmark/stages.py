@@ -32,6 +32,7 @@ from benchmark.runner import Outcome, run
 from benchmark.workers import Workers
 
 PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow", "joblib", "hydra-core")
+CLAIMS = Path(__file__).resolve().parent.parent / "conf" / "claims" / "paper.yaml"
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Experiment:
     def run(self, console: Console) -> Outcome:
         """Compute what is missing; write records and manifest."""
         start = time.time()
-        configs = {name: OmegaConf.to_container(each, resolve=True) for name, each in self.scorer_configs.items()}
+        configs = self._configs()
         parallel = self.config.parallel
         workers = Workers(parallel.backend.name, parallel.n_jobs, parallel.address, parallel.time_limit)
         store = Path(self.config.results_dir) / ".store"
@@ -100,24 +101,37 @@ class Experiment:
         return outcome
 
     def analyse(self, outcome: Outcome | None, console: Console) -> None:
-        """Write the tables, show the means, and say where things are; of this run, or of what is in the folder."""
-        from benchmark.tables import tables_of, write_table
+        """Write tables, figures and report, show the means, say where things are; of this run, or of the folder."""
+        from benchmark.certificates import certificate
+        from benchmark.report import write_analysis
 
         if outcome is None and not self.records.exists():
             raise ConfigError(f"There are no records at {self.records} to analyse: run with stages=[run,analyse].")
         records = (outcome.table if outcome else pq.read_table(self.records)).to_pandas()
-        settings = OmegaConf.to_container(self.config.analysis, enum_to_str=True)
-        for name, table in tables_of(records, settings).items():  # type: ignore[arg-type]
-            write_table(table.frame, self.folder / "tables" / name)
+        manifest = json.loads(self.manifest.read_text())
+        settings: Any = OmegaConf.to_container(self.config.analysis, enum_to_str=True)
+        configs = self._configs()
+        store = Path(self.config.results_dir) / ".store"
+        certificates = {
+            name: certificate(store, configs[name], scorer)
+            for name, scorer in self.scorers.items()
+            if not isinstance(scorer, Baseline) and manifest["scorers"].get(name) == configs[name]  # what made the records
+        }
+        for table in write_analysis(self.folder, records, manifest, settings, CLAIMS, certificates).values():
             if table.short is not None:
                 shown = Table(*(str(key) for key in table.short.columns), title=table.title)
                 for row in table.short.itertuples(index=False):
                     shown.add_row(*row)
                 console.print(shown)
-        made = json.loads(self.manifest.read_text())["command"]
-        console.print(f"records:  {self.records}, made by {shlex.join(made)}", soft_wrap=True)
-        console.print(f"manifest: {self.manifest}", soft_wrap=True)
-        console.print(f"tables:   {self.folder / 'tables'}", soft_wrap=True)
+        made = shlex.join(manifest["command"])
+        for what, where in {
+            "records": f"{self.records}, made by {made}",
+            "manifest": self.manifest,
+            "tables": self.folder / "tables",
+            "figures": self.folder / "figures",
+            "report": self.folder / "report.html",
+        }.items():
+            console.print(f"{what + ':':9} {where}", soft_wrap=True)
 
     def replay(self, console: Console) -> None:
         """Show one trial."""
@@ -144,6 +158,10 @@ class Experiment:
         """The file that says how the records were made."""
         return self.folder / "manifest.json"
 
+    def _configs(self) -> dict[str, Any]:
+        """The scores' configs in plain dictionaries."""
+        return {name: OmegaConf.to_container(each, resolve=True) for name, each in self.scorer_configs.items()}
+
     def _manifest(self, outcome: Outcome, wall: float) -> dict[str, Any]:
         commit = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=40"],
@@ -157,6 +175,7 @@ class Experiment:
             "command": ["python", "-m", "benchmark", *sys.argv[1:]],
             "seed": self.config.seed,
             "config": OmegaConf.to_container(self.config, resolve=True, enum_to_str=True),
+            "scorers": self._configs(),
             "studies": [asdict(study) for study in self.studies],
             "cells": sum(len(study.design.cells()) for study in self.studies),
             "rows": len(outcome.table),

@@ -1,0 +1,52 @@
+"""Certificates of the scores that an experiment used, measured once and kept beside the finished trials.
+
+A certificate is kept as JSON under a hash of all that determines it: the score's config and source, the code that
+measures, the versions of the numerical libraries. Reading one runs no code; one that cannot be read is measured again.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmark.records import LIBRARIES, _sources, write_whole
+from scorers import Scorer, certify
+
+
+def certificate(store: Path, config: Mapping[str, Any], scorer: Scorer) -> pd.DataFrame | str:
+    """What `scorers.certify` says of a score, from the store or measured now; the reason in words if it fails.
+
+    Parameters
+    ----------
+    store : Path
+        The store of finished trials; certificates are in a folder of it.
+    config : mapping
+        The score's config, with its `_target_`.
+    scorer : Scorer
+        The score.
+    """
+    content = {
+        "scorer": dict(config),
+        "source": _sources(config["_target_"]),
+        "certify": _sources("scorers.certify"),
+        "libraries": {library: version(library) for library in LIBRARIES},
+    }
+    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+    file = store / "certificates" / f"{key}.json"
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        if kept["key"] == key:
+            return pd.DataFrame(kept["properties"]).set_index("property")
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        pass  # not there yet, or damaged: it is measured, and written as a whole
+    try:
+        table = certify(scorer)
+    except Exception as error:  # whatever a score raises: the report says so
+        return f"{type(error).__name__}: {error}"
+    properties = json.loads(table.reset_index().to_json(orient="records", double_precision=15))
+    write_whole(file, json.dumps({"key": key, "properties": properties}, indent=1).encode())
+    return pd.DataFrame(properties).set_index("property")
