@@ -176,6 +176,11 @@ def _finding(claim: Claim, trials: pd.DataFrame) -> Finding:
     return STATISTICS[claim.statistic](claim, own)
 
 
+def number(value: float) -> str:
+    """A number with two digits and a real minus sign; a dash where there is none."""
+    return "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−").replace("inf", "∞")
+
+
 def label(m: float, nn: float | None, n: float) -> str:
     """A cell in words."""
     density = "" if nn is None or np.isnan(nn) else f"nn = {nn:g}, "
@@ -209,9 +214,10 @@ def _advantage(claim: Claim, trials: pd.DataFrame) -> Finding:
     else:
         verdict = "undecided"
     half = t.isf(LEVEL / 2, freedom) * both
+    off = mean - printed
     words = (
-        f"printed {printed:g} with a standard error of {printed_se:.2f}; measured − printed "
-        f"{mean - printed:.2f} [{mean - printed - half:.2f}, {mean - printed + half:.2f}]"
+        f"printed {printed:g} ± {printed_se:.2f} (its standard error); measured − printed {number(off)} "
+        f"[{number(off - half)}, {number(off + half)}]"
     )
     more = nan
     if verdict == "undecided":
@@ -283,7 +289,7 @@ def _paired(claim: Claim, trials: pd.DataFrame, effect: Callable[[pd.Series, pd.
     for first, second in claim.arguments["pairs"]:
         both = trials[[first, second]].dropna()
         part = effect(both[first], both[second]).rename("difference").reset_index()
-        parts.append(part.assign(pair=f"{first} and {second}"))
+        parts.append(part.assign(pair=f"{first} against {second}"))
     return pd.concat(parts)
 
 

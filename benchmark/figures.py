@@ -123,6 +123,9 @@ def figures_of(records: pd.DataFrame, settings: Mapping[str, Any]) -> dict[str, 
 
 def write_figure(figure: Figure, file: Path) -> None:
     """Write a figure as file.png and file.svg, without dates or versions."""
+    with mpl.rc_context(RC):
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # what was laid out once stays, for both files
     for kind, metadata in {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}.items():
         buffer = io.BytesIO()
         with mpl.rc_context(RC):
@@ -312,6 +315,9 @@ def _errors(records: pd.DataFrame, scores: Sequence[str]) -> Drawn:
             height = np.array([table[kind].get((m, nn, n, name), 0.0) for n, name in bars])
             axis.bar(x, height, 0.85, bottom, color=colour, hatch=hatch, edgecolor="#333333", linewidth=0.3)
             bottom += height
+        for place, (n, name) in zip(x, bars, strict=True):
+            if (m, nn, n, name) not in table["missing"].index:
+                axis.text(place, 0, " no data", rotation=90, ha="center", va="bottom", fontsize=5.5)
         axis.set_xticks(x, [name for _, name in bars], rotation=90, fontsize=5.5)
         axis.tick_params(axis="x", length=0, pad=1)
         axis.margins(x=0.02)

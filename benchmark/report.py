@@ -13,7 +13,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from math import isfinite, isnan
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,14 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
 from benchmark import claims as rules
-from benchmark.analyse import CELL, MEASURES, differences, mean_tables, means, pooled, wide
-from benchmark.claims import Judged, judge, label, ledger, load_claims
+from benchmark.analyse import CELL, MEASURES, compare, differences, pooled, wide
+from benchmark.claims import VERDICTS, Judged, judge, label, ledger, load_claims, number
 from benchmark.figures import Drawn, figures_of, write_figure
 from benchmark.records import write_whole
 from benchmark.tables import NamedTable, tables_of, write_table
+
+DEPENDS = "depending on how ties are broken"
+STATISTICS = ["mean", "low", "high", "p_holm", "needed"]
 
 
 def write_analysis(
@@ -87,7 +90,7 @@ def page(
 ) -> str:
     """The report as HTML."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": number, "command": shlex.join, "trials": _trials}
+    environment.filters |= {"number": number, "command": shlex.join, "trials": _trials, "tight": _tight}
     template = environment.from_string(files("benchmark").joinpath("report.html.j2").read_text(encoding="utf-8"))
     missing = gaps(records, manifest)
     return template.render(
@@ -157,10 +160,9 @@ def summary(records: pd.DataFrame, judged: Sequence[Judged], missing: pd.DataFra
         rule, column = next(iter(rule_columns.items()))
         sentences += _standing(records[records[column].notna()], measure, rule, column)
     verdicts = Counter(overall(each) for each in judged)
-    tested = sum(count for verdict, count in verdicts.items() if verdict != "not tested")
-    if tested:
-        listed = [f"{count} {verdict}" for verdict, count in verdicts.items() if verdict != "not tested"]
-        sentences.append(f"Of the paper's claims, {tested} could be tested: {', '.join(listed)}.")
+    if tested := verdicts.total() - verdicts["not tested"]:
+        listed = [f"{verdicts[verdict]} {verdict}" for verdict in (*VERDICTS[:3], DEPENDS) if verdicts[verdict]]
+        sentences.append(f"Of the readings of the paper's claims {tested} could be tested: {', '.join(listed)}.")
     else:
         sentences.append("None of the paper's claims can be tested with these cells and scores.")
     return sentences
@@ -169,7 +171,7 @@ def summary(records: pd.DataFrame, judged: Sequence[Judged], missing: pd.DataFra
 def overall(judged: Judged) -> str:
     """One verdict for all tie rules, or that it depends on them."""
     verdicts = {finding.verdict for finding in judged.findings.values()}
-    return verdicts.pop() if len(verdicts) == 1 else "whose verdict depends on how ties are broken"
+    return verdicts.pop() if len(verdicts) == 1 else DEPENDS
 
 
 def _standing(records: pd.DataFrame, measure: str, rule: str, column: str) -> list[str]:
@@ -200,8 +202,6 @@ def _standing(records: pd.DataFrame, measure: str, rule: str, column: str) -> li
 
 def comparisons(records: pd.DataFrame, baseline: str) -> Any:
     """Paired differences to the baseline by cell, for each measure: a title, the other scores, and rows of text."""
-    from benchmark.analyse import compare
-
     for measure, rule_columns in MEASURES.items():
         rule, column = next(iter(rule_columns.items()))
         measured = records[records[column].notna()]
@@ -216,14 +216,9 @@ def comparisons(records: pd.DataFrame, baseline: str) -> Any:
         yield f"{measure}, other − {baseline}, paired, {rule} ties", others, rows
 
 
-STATISTICS = ["mean", "low", "high", "p_holm", "needed", "count"]
-
-
-def number(value: float, digits: int = 2) -> str:
-    """A number with a real minus sign; a dash where there is none."""
-    if isnan(value):
-        return "–"
-    return f"{value:.{digits}f}".replace("-", "−").replace("inf", "∞")
+def _tight(text: str) -> str:
+    """Text whose lines do not break within "m = 8" and "95 %"."""
+    return text.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")
 
 
 def _trials(value: float) -> str:
