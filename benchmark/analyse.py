@@ -110,14 +110,15 @@ def compare(records: pd.DataFrame, baseline: str, other: str, column: str) -> pd
     DataFrame
         By cell: `mean` difference (other − baseline), `se`, `low`, `high`, `count`, the two-sided `p` of no difference,
         `p_holm` corrected over all cells (Holm), and `needed`, the trials a cell that would settle the sign at 95 %
-        if the mean and the spread stay as they are.
+        if the mean and the spread stay as they are; `needed_holm` does so among all cells, as Holm's first step.
     """
     paired = differences(records, baseline, other, column)
     by = [key for key in CELL if key != "nn" or paired["nn"].notna().any()]
     table = means(paired, "difference", by)
     table["p"] = p_value(table["mean"], table["se"], table["count"] - 1, table["count"])
     table["p_holm"] = holm(table["p"])
-    table["needed"] = needed(table["mean"].abs(), table["se"] * np.sqrt(table["count"]), 1 - CONFIDENCE)
+    for name, level in {"needed": 1 - CONFIDENCE, "needed_holm": (1 - CONFIDENCE) / max(len(table), 1)}.items():
+        table[name] = needed(table["mean"].abs(), table["se"] * np.sqrt(table["count"]), level)
     return table
 
 
@@ -217,9 +218,8 @@ def best_in_cell(records: pd.DataFrame, baseline: str, others: Sequence[str], co
     single = {name: differences(records, baseline, name, column) for name in others}
     cell_means = pd.DataFrame({name: x.groupby(CELL, dropna=False)["difference"].mean() for name, x in single.items()})
     best = cell_means.dropna().idxmin(axis=1)
-    return pd.concat(
-        [x[best.reindex(pd.MultiIndex.from_frame(x[CELL])).to_numpy() == name] for name, x in single.items()]
-    )
+    chosen = [x[best.reindex(pd.MultiIndex.from_frame(x[CELL])).to_numpy() == name] for name, x in single.items()]
+    return pd.DataFrame(pd.concat(chosen))
 
 
 def table_1(

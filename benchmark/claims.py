@@ -178,7 +178,7 @@ def _finding(claim: Claim, trials: pd.DataFrame) -> Finding:
 
 def number(value: float) -> str:
     """A number with two digits and a real minus sign; a dash where there is none."""
-    return "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−").replace("inf", "∞")
+    return "–" if np.isnan(value) else f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # + 0: no −0.00
 
 
 def label(m: float, nn: float | None, n: float) -> str:
@@ -241,7 +241,8 @@ def _faster(claim: Claim, trials: pd.DataFrame) -> Finding:
     def slope(x: pd.Series, y: pd.Series) -> pd.Series:
         ln_n = np.log(x.index.get_level_values("n").to_numpy(dtype=float))
         weight = (ln_n - sizes.mean()) / ((sizes - sizes.mean()) ** 2).sum()
-        return (_ln_mean(y) - _ln_mean(x)) * weight * len(claim.cells)  # `pooled` divides by the number of cells
+        # `pooled` divides by the number of cells
+        return (_ln_mean(y) - _ln_mean(x)) * pd.Series(weight * len(claim.cells), index=x.index)
 
     return _in_every_group(pooled(_paired(claim, trials, slope), ["pair"]), "faster")
 
@@ -255,7 +256,7 @@ def _similar(claim: Claim, trials: pd.DataFrame) -> Finding:
     inside = (distance > 0) & (p < LEVEL)
     outside = (distance < 0) & (holm(p.where(distance < 0, 1.0)) < LEVEL)
     verdict = _verdict(inside, outside)
-    where = (distance / table["se"].where(table["se"] > 0)).fillna(inf).argmin()
+    where = int((distance / table["se"].where(table["se"] > 0)).fillna(inf).argmin())
     row = table.iloc[where]
     words = (
         f"ratio of means within the margin in {inside.sum()}, outside in {outside.sum()}, unsettled in "
@@ -296,7 +297,7 @@ def _paired(claim: Claim, trials: pd.DataFrame, effect: Callable[[pd.Series, pd.
 def _ln_mean(x: pd.Series) -> pd.Series:
     """A trial's part in the logarithm of its cell's mean, linearised (delta method); their mean is that logarithm."""
     mean = x.groupby(CELL, dropna=False).transform("mean")
-    return np.log(mean) + x / mean - 1
+    return pd.Series(np.log(mean), index=x.index) + x / mean - 1
 
 
 def _in_every_group(table: pd.DataFrame, word: str) -> Finding:
@@ -304,7 +305,7 @@ def _in_every_group(table: pd.DataFrame, word: str) -> Finding:
     p = holm(p_value(table["mean"], table["se"], table["freedom"], table["fewest"]))
     won, lost = (p < LEVEL) & (table["mean"] > 0), (p < LEVEL) & (table["mean"] < 0)
     verdict = _verdict(won, lost)
-    where = (table["mean"] / table["se"].where(table["se"] > 0)).fillna(0.0).argmin()
+    where = int((table["mean"] / table["se"].where(table["se"] > 0)).fillna(0.0).argmin())
     words = (
         f"{word} in {won.sum()}, the other way round in {lost.sum()}, unsettled in {(~won & ~lost).sum()} of "
         f"{len(table)} comparisons; shown: {_name(table, where)}"

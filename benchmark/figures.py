@@ -39,7 +39,7 @@ COLOURS = (
 MARKERS: tuple[Any, ...] = (*"PXv<>p*d8", (4, 1, 45), (3, 1, 0), (6, 1, 0))  # the last three are stars
 DASHES = ((0, ()), (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)), (0, (7, 2)))
 ERRORS = {"missing": ("#BBBBBB", ""), "extra": ("#56B4E9", "/////"), "reversed": ("#D55E00", "....")}
-RC = {
+RC: dict[Any, Any] = {
     "svg.hashsalt": "gaussbench",
     "svg.fonttype": "path",
     "font.family": "DejaVu Sans",
@@ -200,7 +200,7 @@ def _curves(
     letters = max(len(name) for name in scores)
     fit = int(figure.get_figwidth() / (0.65 + 0.075 * letters))  # entries beside each other
     bands = "; ribbons: from best to worst ties" if tied else ""
-    legend = {"ncols": max(1, min(len(scores), fit)), "title": BARS + bands, "frameon": False}
+    legend: dict[str, Any] = {"ncols": max(1, min(len(scores), fit)), "title": BARS + bands, "frameon": False}
     figure.legend(handles=entries, loc="outside lower center", handlelength=3.2, **legend)
     return figure
 
@@ -281,7 +281,7 @@ def _differences(records: pd.DataFrame, baseline: str, others: Sequence[str], lo
     for axis in axes[len(others) :]:
         axis.set_visible(False)
     title = f"right of 0: {baseline} is nearer to the truth; {BARS}"
-    grey = {"color": "#555555", "linestyle": "none", "marker": "o", "markersize": 4}
+    grey: dict[str, Any] = {"color": "#555555", "linestyle": "none", "marker": "o", "markersize": 4}
     entries: list[Any] = [
         Line2D([], [], **grey, label="differs from 0 (Holm, 5 %)"),
         Line2D([], [], **grey, markerfacecolor="white", label="does not"),

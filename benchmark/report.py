@@ -11,7 +11,7 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from math import isfinite
 from pathlib import Path
@@ -28,7 +28,7 @@ from benchmark.records import write_whole
 from benchmark.tables import NamedTable, tables_of, write_table
 
 DEPENDS = "depending on how ties are broken"
-STATISTICS = ["mean", "low", "high", "p_holm", "needed"]
+STATISTICS = ["mean", "low", "high", "p_holm", "needed_holm"]
 
 
 def write_analysis(
@@ -200,7 +200,9 @@ def _standing(records: pd.DataFrame, measure: str, rule: str, column: str) -> li
     return sentences
 
 
-def comparisons(records: pd.DataFrame, baseline: str) -> Any:
+def comparisons(
+    records: pd.DataFrame, baseline: str
+) -> Iterator[tuple[str, list[str], dict[str, dict[str, dict[Any, Any]]]]]:
     """Paired differences to the baseline by cell, for each measure: a title, the other scores, and rows of text."""
     for measure, rule_columns in MEASURES.items():
         rule, column = next(iter(rule_columns.items()))
@@ -208,11 +210,11 @@ def comparisons(records: pd.DataFrame, baseline: str) -> Any:
         others = [name for name in measured["scorer"].unique() if name != baseline]
         if baseline not in set(measured["scorer"]) or not others:
             continue
-        rows: dict[str, dict[str, Any]] = {}
+        rows: dict[str, dict[str, dict[Any, Any]]] = {}
         for other in others:
             table = compare(measured, baseline, other, column).reset_index().reindex(columns=[*CELL, *STATISTICS])
-            for row in table.itertuples(index=False):
-                rows.setdefault(label(row.m, row.nn, row.n), {})[other] = row
+            for row in table.to_dict("records"):
+                rows.setdefault(label(row["m"], row["nn"], row["n"]), {})[other] = row
         yield f"{measure}, other − {baseline}, paired, {rule} ties", others, rows
 
 

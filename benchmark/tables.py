@@ -1,5 +1,6 @@
 """Which tables an experiment has, and how they are written: CSV for programs, Markdown and LaTeX for people."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,14 @@ def tables_of(records: pd.DataFrame, settings: dict[str, Any]) -> dict[str, Name
         rule = next(iter(MEASURES[measure]))
         title = f"mean {measure} ± its standard error, {rule} ties"
         tables[f"mean_{name}"] = NamedTable(title, frame, _short(pd.DataFrame(frame[rule])))
-        scores = list(records["scorer"].unique())
+        scores = list(frame.index.unique("scorer"))  # that have finished a trial
         baseline = settings["baseline"]
         for other in scores if baseline in scores else ():
             if other != baseline:
                 rules = {rule: compare(records, baseline, other, column) for rule, column in MEASURES[measure].items()}
                 title = f"{measure}: {other} − {baseline}, paired"
-                tables[f"{name}_{other}_minus_{baseline}"] = NamedTable(title, pd.concat(rules, axis=1))
+                file = re.sub(r"[^\w.-]", "_", f"{name}_{other}_minus_{baseline}")
+                tables[file] = NamedTable(title, pd.concat(rules, axis=1))
         if measure == "SHD" and {baseline, settings["over"], *settings["best_of"]} <= set(scores):
             rules = {rule: table_1(records, column=column, **settings) for rule, column in MEASURES[measure].items()}
             frame = pd.concat(rules, axis=1)
@@ -60,12 +62,13 @@ def write_table(frame: pd.DataFrame, file: Path) -> None:
     flat = frame.copy()
     flat.columns = [" ".join(column) if isinstance(column, tuple) else column for column in frame.columns]
     flat = flat.reset_index()
-    rounded = flat.map(lambda x: f"{x:.4g}" if isinstance(x, float) else str(x))
+    rounded = flat.map(_rounded)
     lines = [list(flat.columns), ["---"] * flat.shape[1], *rounded.to_numpy().tolist()]
-    markdown = ["| " + " | ".join(line) + " |" for line in lines]
+    markdown = ["| " + " | ".join(re.sub(r"([\\|])", r"\\\1", cell) for cell in line) + " |" for line in lines]
+    latex = rounded.to_latex(index=False, escape=True).replace("−", "$-$")
     write_whole(file.with_suffix(".csv"), flat.to_csv(index=False).encode())
     write_whole(file.with_suffix(".md"), ("\n".join(markdown) + "\n").encode())
-    write_whole(file.with_suffix(".tex"), rounded.to_latex(index=False, escape=True).encode())
+    write_whole(file.with_suffix(".tex"), latex.encode())
 
 
 def _short(frame: pd.DataFrame) -> pd.DataFrame:
@@ -87,6 +90,13 @@ def _short_table_1(frame: pd.DataFrame) -> pd.DataFrame:
                 row[f"over {name}"] = f"{mean:.2f} [{low:.2f}, {high:.2f}]"
             rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _rounded(value: object) -> str:
+    """A cell on one line; a dash where there is no value."""
+    if isinstance(value, float):
+        return "–" if pd.isna(value) else f"{value:.4g}"
+    return " ".join(str(value).split())
 
 
 def _plain(value: object) -> str:
