@@ -19,6 +19,8 @@ MEASURES = {
 }
 CELL = ["m", "nn", "n"]
 CONFIDENCE = 0.95
+# Nobody will run more trials a cell than this.
+REACH = 1e9
 
 
 def interval(mean: pd.Series, se: pd.Series, count: pd.Series) -> tuple[pd.Series, pd.Series]:
@@ -134,7 +136,7 @@ def p_value(mean: pd.Series, se: pd.Series, freedom: pd.Series, trials: pd.Serie
 
 
 def needed(distance: pd.Series, spread: pd.Series, level: float) -> pd.Series:
-    """The fewest trials a cell whose interval is shorter than a distance on either side; inf if none are enough.
+    """The fewest trials a cell whose interval is shorter than a distance on either side; inf if that is beyond reach.
 
     Parameters
     ----------
@@ -147,9 +149,10 @@ def needed(distance: pd.Series, spread: pd.Series, level: float) -> pd.Series:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(spread == 0, np.nan, spread / distance)
-    trials = np.maximum(2.0, np.ceil((norm.isf(level / 2) * ratio) ** 2))  # Student's t needs a few more
+    trials = np.maximum(2.0, np.ceil((norm.isf(level / 2) * ratio) ** 2))
+    trials = np.where(trials > REACH, np.inf, trials)
     while (few := trials < (t.isf(level / 2, trials - 1) * ratio) ** 2).any():
-        trials = trials + few
+        trials = trials + few  # Student's t needs a few more than the normal distribution
     certain = np.where(distance > 0, np.ceil(1 - np.log2(level)), np.inf)
     return pd.Series(np.where(spread == 0, certain, trials), index=spread.index)
 
