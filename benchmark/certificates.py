@@ -4,7 +4,6 @@ A certificate is kept as JSON under a hash of all that determines it: the score'
 measures, the versions of the numerical libraries. Reading one runs no code; one that cannot be read is measured again.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -13,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.records import LIBRARIES, _sources, write_whole
+from benchmark.records import LIBRARIES, score_key, write_whole
 from scorers import Scorer, certify
 
 
@@ -29,13 +28,7 @@ def certificate(store: Path, config: Mapping[str, Any], scorer: Scorer) -> pd.Da
     scorer : Scorer
         The score.
     """
-    content = {
-        "scorer": dict(config),
-        "source": _sources(config["_target_"]),
-        "certify": _sources("scorers.certify"),
-        "libraries": {library: version(library) for library in LIBRARIES},
-    }
-    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+    key = score_key({"_target_": "scorers.certify", "scorer": dict(config)} | {name: version(name) for name in LIBRARIES})
     file = store / "certificates" / f"{key}.json"
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))

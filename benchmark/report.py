@@ -96,7 +96,7 @@ def page(
     return template.render(
         manifest=manifest,
         studies=[study | _flat(study["design"]) | study["search"] for study in manifest["studies"]],
-        scorers=manifest["config"]["scorers"],
+        scorers=manifest["scorers"],
         summary=summary(records, judged, missing),
         missing=missing.to_dict("records"),
         rules=re.findall(r"^(\w[\w, ]*)\n((?: {4}.+\n?)+)", inspect.cleandoc(rules.__doc__ or ""), re.MULTILINE),
@@ -126,7 +126,7 @@ def gaps(records: pd.DataFrame, manifest: Mapping[str, Any]) -> pd.DataFrame:
     for study in manifest["studies"]:
         d = study["design"]
         for nn in [None] if d["dags"] == "uniform" else d["nn"]:
-            for m, n, name in ((m, n, name) for m in d["m"] for n in d["n"] for name in manifest["config"]["scorers"]):
+            for m, n, name in ((m, n, name) for m in d["m"] for n in d["n"] for name in manifest["scorers"]):
                 expected[m, nn, n, name] = max(d["replicates"], expected.get((m, nn, n, name), 0))
     keys = list(zip(*(records[key] for key in (*CELL, "scorer")), strict=True))
     found = Counter((m, None if pd.isna(nn) else nn, n, name) for m, nn, n, name in keys)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 Cell = tuple[int, int | None, int]
@@ -12,7 +13,7 @@ RANK_CELLS: list[Cell] = [(m, None, n) for m in (4, 5) for n in (20, 50, 100, 20
 
 
 def cell_records(
-    cell: Cell, scorer: str, values: Sequence[float], width: float = 0, *, rank: bool = False
+    cell: Cell, scorer: str, values: npt.ArrayLike, width: float = 0, *, rank: bool = False
 ) -> pd.DataFrame:
     """A cell under a score: values under random ties, by `width` less under the best, more under the worst."""
     random = np.asarray(values, dtype=float)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from benchmark.analyse import compare, differences, holm, mean_tables, means, table_1
+from benchmark.analyse import compare, differences, holm, mean_tables, means, needed, table_1
 from benchmark.tables import tables_of, write_table
 
 
@@ -77,6 +77,27 @@ def test_scores_that_never_differ() -> None:
     assert (row["mean"], row["low"], row["high"], row["p"]) == (0, 0, 0, 1)
 
 
+def test_too_few_trials_prove_nothing() -> None:
+    """One trial has no p-value below 1; three that all differ by 2 are three tosses of a coin."""
+    row = compare(tidy({"rnml": [1], "mdl": [3]}), "rnml", "mdl", "shd").iloc[0]
+    assert (row["mean"], row["p"], row["p_holm"]) == (2, 1, 1)
+    assert np.isnan(row["needed"])
+    row = compare(tidy({"rnml": [1, 2, 3], "mdl": [3, 4, 5]}), "rnml", "mdl", "shd").iloc[0]
+    assert (row["p"], row["needed"]) == (2 * 0.5**3, 6)  # 2·½⁶ is the first below 5 %
+
+
+@pytest.mark.parametrize(("distance", "spread"), [(0.0, 1.0), (1e-17, 1.0), (0.0, 0.0)])
+def test_no_number_of_trials_tells_equal_scores_apart(distance: float, spread: float) -> None:
+    assert needed(pd.Series([distance]), pd.Series([spread]), 0.05).tolist() == [np.inf]
+
+
+def test_needed_is_the_fewest() -> None:
+    distance, spread = pd.Series([0.1, 0.5, 2.0, 40.0]), pd.Series([1.0, 1.0, 1.0, 1.0])
+    for d, found in zip(distance, needed(distance, spread, 0.05), strict=True):
+        enough = [n for n in range(2, 1000) if stats.t.ppf(0.975, n - 1) / sqrt(n) <= d]
+        assert found == enough[0]
+
+
 def test_holm_by_hand() -> None:
     p = pd.Series([0.01, 0.04, 0.03, 0.005], index=list("abcd"))
     assert holm(p).to_dict() == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
@@ -103,6 +124,33 @@ def test_table_1_in_both_readings() -> None:
     assert table["mdl"].loc["all", "trials"] == 6
     with pytest.raises(ValueError, match=r"cell.* or .*replicate"):
         table_1(records, reading="both")
+
+
+def test_cells_that_are_missing_are_not_averaged_away() -> None:
+    """Where one of AIC and BIC lacks a cell there is no best of both, and Table 1 says of how many cells it is."""
+    whole = tidy({"rnml": [1, 1], "mdl": [2, 4], "aic": [3, 1], "bic": [2, 6]}, nn=2)
+    part = tidy({"rnml": [1, 1], "mdl": [7, 7], "aic": [9, 9]}, nn=4)
+    table = table_1(pd.concat([whole, part])).loc["all"]
+    assert (table["mdl", "mean"], table["mdl", "cells"]) == ((2 + 6) / 2, 2)
+    assert (table["best of aic/bic", "mean"], table["best of aic/bic", "cells"]) == (1, 1)
+    one = table_1(pd.concat([whole, part[part["replicate"] == 0]])).loc["all"]
+    assert one["mdl", "mean"] == 4
+    assert np.isnan(one["mdl", "se"])  # a cell with one trial has no known error
+
+
+def test_errors_of_cells_with_networks_in_common() -> None:
+    """Cells that differ only in n may share networks: then their errors add up within a replicate, not in squares."""
+    same = [tidy({"rnml": [0, 0, 0], "mdl": [1, 2, 6]}, n=n) for n in (50, 500)]
+    alone = np.std([1, 2, 6], ddof=1) / sqrt(3)
+    assert table_1(pd.concat([*same, *_two_more(same)]))["mdl"].loc["all", "se"] == pytest.approx(alone)
+    other = tidy({"rnml": [0, 0, 0], "mdl": [1, 2, 6]}, nn=4)
+    records = pd.concat([same[0], other, *_two_more([same[0], other])])
+    assert table_1(records)["mdl"].loc["all", "se"] == pytest.approx(alone / sqrt(2))
+
+
+def _two_more(parts: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """The records of RNML again as those of AIC and BIC, which Table 1 asks for."""
+    return [p[p["scorer"] == "rnml"].assign(scorer=name) for p in parts for name in ("aic", "bic")]
 
 
 @pytest.mark.parametrize("trials", [5, 100])
@@ -148,3 +196,7 @@ def test_partial_records_give_the_tables_they_can() -> None:
     assert np.isnan(paired["low"])
     assert set(tables_of(tidy({"bic": [2, 3]}), SETTINGS)) == {"mean_shd"}
     assert tables_of(tidy({"bic": [None, None]}), SETTINGS) == {}
+    never = tidy({"bic": [None, None], "rnml": [1, 2]})
+    assert set(tables_of(never, SETTINGS)) == {"mean_shd"}
+    apart = tidy({"bic": [None, 3], "rnml": [1, None]})  # no trial that both finished
+    assert tables_of(apart, SETTINGS)["shd_bic_minus_rnml"].frame.empty

@@ -244,13 +244,18 @@ def test_the_claims_of_the_paper() -> None:
     rng = np.random.default_rng(9)
     over_mdl = {50: 0.7333, 500: 0.6078, 1000: 0.5656}
     over_best = {50: 3.59, 500: 1.4422, 1000: 0.5789}
-    shd = {
+    shd: dict[str, Any] = {
         "rnml": 10.0,
         "mdl": lambda cell: 10 + over_mdl[cell[2]],
         "bic": lambda cell: 10 + over_best[cell[2]],
         "aic": lambda cell: 15 + over_best[cell[2]],
     }
-    rank = {"rnml": slow(1.0), "mdl": slow(0.8), "bic": lambda cell: 1.1 * slow(0.8)(cell), "aic": slow(0.4)}
+    rank: dict[str, Any] = {
+        "rnml": slow(1.0),
+        "mdl": slow(0.8),
+        "bic": lambda cell: 1.1 * slow(0.8)(cell),
+        "aic": slow(0.4),
+    }
     records = pd.concat(
         [draw(SHD_CELLS, shd, 100, rng, noise=0.02), draw(RANK_CELLS, rank, 100, rng, rank=True, noise=0.02)]
     )

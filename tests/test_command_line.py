@@ -37,6 +37,10 @@ def test_the_whole_way(tmp_path: Path) -> None:
     assert "12 trials × 4 scores, 12 computed now" in said
     assert str(folder / "records.parquet") in said
     assert "mean SHD" in said
+    for where in ("tables/claims.csv", "tables/claims.json", "figures/shd_m7.svg", "figures/errors.png", "report.html"):
+        assert (folder / where).stat().st_size > 1000
+    assert str(folder / "report.html") in said
+    assert len(list((tmp_path / ".store" / "certificates").glob("*.json"))) == 4
     assert "0 computed now" in do(*SMALL, f"results_dir={tmp_path}", "stages=[run]")
 
 

@@ -14,7 +14,7 @@ from benchmark.figures import FIXED, figures_of, looks, write_figure
 from tests.synthetic import RANK_CELLS, SHD_CELLS, Cell, draw
 
 SETTINGS = {"baseline": "rnml"}
-FOUR: Mapping[str, float] = {"aic": 9, "bic": 8, "mdl": 7.5, "rnml": 7}
+FOUR: dict[str, float] = {"aic": 9, "bic": 8, "mdl": 7.5, "rnml": 7}
 TIED = {"aic": 0.5, "bic": 1.0, "mdl": 1.0}
 MANY = {f"a_score_{i}": 5.0 + i for i in range(10)}
 
@@ -54,7 +54,7 @@ def test_points_bars_and_ribbons_are_the_means_and_their_intervals() -> None:
     assert [axis.get_title() for axis in figure.axes] == [f"m = 10, nn = {nn}" for nn in (2, 4, 6)]
     own = data.query("m == 10 and nn == 4 and scorer == 'bic'").groupby("n")["shd"]
     drawn = points(figure, 1, "bic")
-    np.testing.assert_allclose(drawn.lines[0].get_ydata(), own.mean())
+    np.testing.assert_allclose(np.asarray(drawn.lines[0].get_ydata(), dtype=float), own.mean())
     half = 2.0930240544082634 * own.std() / np.sqrt(20)  # t with 19 degrees of freedom
     segments = [np.ptp(segment[:, 1]) for segment in drawn.lines[2][0].get_segments()]
     np.testing.assert_allclose(segments, 2 * half)
@@ -78,7 +78,7 @@ def test_differences_and_what_is_sure() -> None:
     data = records(SHD_CELLS, {"rnml": 5, "bic": 8}, trials=30)
     figure = figures_of(data, SETTINGS)["differences"].figure
     (panel,) = figure.axes
-    scatter = next(each for each in panel.collections if len(each.get_offsets()) == 27)
+    scatter = next(each for each in panel.collections if np.shape(each.get_offsets()) == (27, 2))
     offsets = np.asarray(scatter.get_offsets())
     np.testing.assert_allclose(offsets[:, 0], 3)
     np.testing.assert_array_equal(offsets[:, 1], -np.arange(27))
@@ -89,7 +89,7 @@ def test_kinds_of_errors_add_up_to_the_shd() -> None:
     data = records(SHD_CELLS, FOUR)
     figure = figures_of(data, SETTINGS)["errors"].figure
     assert len(figure.axes) == 9
-    tops = [bar.get_y() + bar.get_height() for bar in figure.axes[0].containers[-1]]  # type: ignore[attr-defined]
+    tops = [bar.get_y() + bar.get_height() for bar in figure.axes[0].containers[-1]]
     cell = data.query("m == 8 and nn == 2").groupby(["n", "scorer"])["shd"].mean()
     np.testing.assert_allclose(tops, cell)
 
