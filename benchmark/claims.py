@@ -127,7 +127,7 @@ def judge(claims: Sequence[Claim], records: pd.DataFrame, certificates: Mapping[
         What `scorers.certify` found, by score.
     """
     columns = {column for rules in MEASURES.values() for column in rules.values()}
-    trials = {column: wide(records, column).reset_index() for column in columns}
+    trials = {column: wide(records, column).reset_index().astype(dict.fromkeys(CELL, float)) for column in columns}
     judged = []
     for claim in claims:
         if claim.statistic == "none":
@@ -160,15 +160,15 @@ def ledger(judged: Sequence[Judged]) -> pd.DataFrame:
 
 
 def _finding(claim: Claim, trials: pd.DataFrame) -> Finding:
-    """Judge a claim by its own cells and scores, if they are all there, with two trials a cell at least."""
+    """Judge a claim by its own cells and scores, if they are all there, with two common trials a cell at least."""
     cells = pd.DataFrame(claim.cells, columns=CELL).astype(float)
     names = [name for name in claim.scorers if name in trials]
-    own = cells.merge(trials.astype(dict.fromkeys(CELL, float)), how="left", on=CELL)  # pandas merges NaN with NaN
-    own = own.set_index([*CELL, "replicate"])[names]
+    own = cells.merge(trials[[*CELL, "replicate", *names]], how="left", on=CELL)  # pandas merges NaN with NaN
+    own = own.set_index([*CELL, "replicate"])
     absent = [name for name in claim.scorers if name not in names or own[name].isna().all()]
     if absent:
         return Finding("not tested", f"no {claim.measure} by {', '.join(absent)} in the cells that it is about")
-    counts = own.groupby(CELL, dropna=False, sort=False).count().min(axis=1)
+    counts = own.notna().all(axis=1).groupby(CELL, dropna=False, sort=False).sum()
     few = [label(*cell) for cell, count in zip(claim.cells, counts, strict=True) if count < 2]
     if few:
         more = f" and {len(few) - 3} more cells" if len(few) > 3 else ""
