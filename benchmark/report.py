@@ -153,9 +153,8 @@ def summary(records: pd.DataFrame, judged: Sequence[Judged], missing: pd.DataFra
     sentences = [f"{count}, each given to {len(scores)} score{'s' * (len(scores) > 1)}: {', '.join(scores)}."]
     if len(missing):
         lost = int((missing["expected"] - missing["finished"]).sum())
-        sentences.append(
-            f"{lost:,} results are missing, {int(missing['failed'].sum()):,} of them because a score failed."
-        )
+        failed = int(missing["failed"].sum())
+        sentences.append(f"Missing results: {lost:,}, of which {failed:,} because a score failed.")
     for measure, rule_columns in MEASURES.items():
         rule, column = next(iter(rule_columns.items()))
         sentences += _standing(records[records[column].notna()], measure, rule, column)

@@ -150,7 +150,7 @@ def test_similar(ratio: float, expected: str) -> None:
     assert np.isnan(found.needed) == (expected != "undecided")
 
 
-RUNS = 300
+RUNS = 200
 
 
 def rate(make: Callable[[np.random.Generator], tuple[Claim, pd.DataFrame]], wrong: set[str]) -> float:

@@ -96,7 +96,7 @@ def test_the_page_says_what_was_found(paper: Path) -> None:
     text = re.sub(r"\s+", " ", paper.read_text().replace("\u00a0", " "))
     for words in (
         "258 data sets in 43 cells, each given to 4 scores: aic, bic, mdl, rnml.",
-        "9 results are missing, 9 of them because a score failed.",
+        "Missing results: 9, of which 9 because a score failed.",
         "In the mean over 27 cells the SHD (random ties) is ",
         "The first two differ by 0.50 [",
         "which is settled at 95 %.",
@@ -167,7 +167,7 @@ def test_records_in_which_everything_failed(tmp_path: Path) -> None:
     fail(records, records["replicate"] >= 0, "ValueError: no")
     text = report(tmp_path, records, manifest(TWO, list(FOUR), 2))
     assert "There is nothing to draw" in text
-    assert "16 results are missing, 16 of them because a score failed." in text
+    assert "Missing results: 16, of which 16 because a score failed." in text
 
 
 def test_certificates_are_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
