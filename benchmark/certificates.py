@@ -28,7 +28,9 @@ def certificate(store: Path, config: Mapping[str, Any], scorer: Scorer) -> pd.Da
     scorer : Scorer
         The score.
     """
-    key = score_key({"_target_": "scorers.certify", "scorer": dict(config)} | {name: version(name) for name in LIBRARIES})
+    key = score_key(
+        {"_target_": "scorers.certify", "scorer": dict(config)} | {name: version(name) for name in LIBRARIES}
+    )
     file = store / "certificates" / f"{key}.json"
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))

@@ -80,7 +80,7 @@ class Experiment:
         parallel = self.config.parallel
         workers = Workers(parallel.backend.name, parallel.n_jobs, parallel.address, parallel.time_limit)
         store = Path(self.config.results_dir) / ".store"
-        outcome = run(self.studies, configs, self.scorers, store, workers, console)  # type: ignore[arg-type]
+        outcome = run(self.studies, configs, self.scorers, store, workers, console)
         wall = time.time() - start
         with alone(store):
             if aside := keep_other_results(self.folder, outcome.table):
@@ -115,7 +115,8 @@ class Experiment:
         certificates = {
             name: certificate(store, configs[name], scorer)
             for name, scorer in self.scorers.items()
-            if not isinstance(scorer, Baseline) and manifest["scorers"].get(name) == configs[name]  # what made the records
+            if not isinstance(scorer, Baseline)
+            and manifest["scorers"].get(name) == configs[name]  # what made the records
         }
         for table in write_analysis(self.folder, records, manifest, settings, CLAIMS, certificates).values():
             if table.short is not None:
