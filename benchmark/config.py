@@ -23,6 +23,7 @@ Share = Enum("Share", "nothing network")
 Kind = Enum("Kind", "exhaustive dp")
 Backend = Enum("Backend", "serial loky dask")
 Reading = Enum("Reading", "cell replicate")
+Analysis = Enum("Analysis", "study arms readings")
 Stage = Enum("Stage", "run analyse replay")
 
 
@@ -84,8 +85,9 @@ class ReplayConf:
 
 @dataclass
 class AnalysisConf:
-    """`analysis`: which scores Table 1 compares, and how "best of" is read; see `benchmark.analyse.table_1`."""
+    """`analysis`: of what kind, which scores Table 1 compares, how "best of" is read (`benchmark.analyse.table_1`)."""
 
+    kind: Analysis = MISSING
     baseline: str = MISSING
     over: str = MISSING
     best_of: list[str] = MISSING

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pyarrow.parquet as pq
@@ -30,6 +30,11 @@ from benchmark.design import Cell, Study
 from benchmark.records import alone, keep_other_results, write_records, write_whole
 from benchmark.runner import Outcome, run
 from benchmark.workers import Workers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from benchmark.tables import NamedTable
 
 PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow", "joblib", "hydra-core")
 CLAIMS = Path(__file__).resolve().parent.parent / "conf" / "claims" / "paper.yaml"
@@ -102,23 +107,11 @@ class Experiment:
 
     def analyse(self, outcome: Outcome | None, console: Console) -> None:
         """Write tables, figures and report, show the means, say where things are; of this run, or of the folder."""
-        from benchmark.certificates import certificate
-        from benchmark.report import write_analysis
-
         if outcome is None and not self.records.exists():
             raise ConfigError(f"There are no records at {self.records} to analyse: run with stages=[run,analyse].")
         records = (outcome.table if outcome else pq.read_table(self.records)).to_pandas()
         manifest = json.loads(self.manifest.read_text())
-        settings: Any = OmegaConf.to_container(self.config.analysis, enum_to_str=True)
-        configs = self._configs()
-        store = Path(self.config.results_dir) / ".store"
-        certificates = {
-            name: certificate(store, configs[name], scorer)
-            for name, scorer in self.scorers.items()
-            if not isinstance(scorer, Baseline)
-            and manifest["scorers"].get(name) == configs[name]  # what made the records
-        }
-        for table in write_analysis(self.folder, records, manifest, settings, CLAIMS, certificates).values():
+        for table in self._analysis(records, manifest).values():
             if table.short is not None:
                 shown = Table(*(str(key) for key in table.short.columns), title=table.title)
                 for row in table.short.itertuples(index=False):
@@ -133,6 +126,30 @@ class Experiment:
             "report": self.folder / "report.html",
         }.items():
             console.print(f"{what + ':':9} {where}", soft_wrap=True)
+
+    def _analysis(self, records: "pd.DataFrame", manifest: dict[str, Any]) -> "dict[str, NamedTable]":
+        settings: Any = OmegaConf.to_container(self.config.analysis, enum_to_str=True)
+        match settings.pop("kind"):
+            case "arms":
+                from benchmark.arms import write_arms
+
+                return write_arms(self.folder, records, manifest)
+            case "readings":
+                from benchmark.readings import write_readings
+
+                return write_readings(self.folder, records, manifest)
+        from benchmark.certificates import certificate
+        from benchmark.report import write_analysis
+
+        configs = self._configs()
+        store = Path(self.config.results_dir) / ".store"
+        certificates = {
+            name: certificate(store, configs[name], scorer)
+            for name, scorer in self.scorers.items()
+            if not isinstance(scorer, Baseline)
+            and manifest["scorers"].get(name) == configs[name]  # what made the records
+        }
+        return write_analysis(self.folder, records, manifest, settings, CLAIMS, certificates)
 
     def replay(self, console: Console) -> None:
         """Show one trial."""
