@@ -26,7 +26,7 @@ Keys:
   parallel.n_jobs                 number of workers
   parallel.time_limit             seconds that one trial under one score may take; no limit by default
   results_dir                     where <experiment>/ goes; results by default
-  stages                          of run, analyse, replay: 'stages=[run,analyse]' by default
+  stages                          of run, analyse, replay, certify: 'stages=[run,analyse]' by default
   replay.m, .nn, .n, .replicate   the trial that stages=[replay] shows
 
 Options come first: --config-dir DIR adds experiments and scorers of your own, -m runs several values of a key one after

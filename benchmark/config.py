@@ -24,7 +24,7 @@ Kind = Enum("Kind", "exhaustive dp")
 Backend = Enum("Backend", "serial loky dask")
 Reading = Enum("Reading", "cell replicate")
 Analysis = Enum("Analysis", "study arms readings")
-Stage = Enum("Stage", "run analyse replay")
+Stage = Enum("Stage", "run analyse replay certify")
 
 
 # A study of many trials with more nodes than this would not end.
@@ -161,7 +161,8 @@ def study_of(config: DictConfig, arm: str | None = None) -> Study:
         if not config.parallel.time_limit > 0:
             raise ConfigError(f"parallel.time_limit must be above 0 seconds. Got {config.parallel.time_limit:g}.")
     if not config.stages:
-        raise ConfigError("stages must name one of run, analyse, replay at least, e.g. 'stages=[run,analyse]'.")
+        named = ", ".join(Stage.__members__)
+        raise ConfigError(f"stages must name one of {named} at least, e.g. 'stages=[run,analyse]'.")
     if not config.results_dir:
         raise ConfigError("results_dir must be a folder. Got nothing.")
     if config.replay.replicate < 0:

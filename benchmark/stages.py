@@ -1,4 +1,4 @@
-"""An experiment from its config to its results folder: the stages run, analyse and replay."""
+"""An experiment from its config to its results folder: the stages run, analyse, replay and certify."""
 
 import json
 import platform
@@ -30,6 +30,8 @@ from benchmark.design import Cell, Study
 from benchmark.records import alone, keep_other_results, write_records, write_whole
 from benchmark.runner import Outcome, run
 from benchmark.workers import Workers
+from scorers.base import Scorer
+from scorers.certify import is_upside_down
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +78,8 @@ class Experiment:
             self.analyse(outcome, console)
         if Stage.replay in stages:
             self.replay(console)
-        return not (outcome and outcome.failures)
+        certified = self.certify(console) if Stage.certify in stages else True
+        return certified and not (outcome and outcome.failures)
 
     def run(self, console: Console) -> Outcome:
         """Compute what is missing; write records and manifest."""
@@ -150,6 +153,18 @@ class Experiment:
             and manifest["scorers"].get(name) == configs[name]  # what made the records
         }
         return write_analysis(self.folder, records, manifest, settings, CLAIMS, certificates)
+
+    def certify(self, console: Console) -> bool:
+        """Show what each score is, measured; return whether all could be."""
+        from benchmark.certificates import certificate, show_certificate
+
+        configs, store = self._configs(), Path(self.config.results_dir) / ".store"
+        shown = [
+            show_certificate(name, certificate(store, configs[name], scorer), scorer, console)
+            for name, scorer in self.scorers.items()
+            if not isinstance(scorer, Baseline)
+        ]
+        return all(shown)
 
     def replay(self, console: Console) -> None:
         """Show one trial."""
@@ -245,8 +260,20 @@ def _scorers(configs: Mapping[str, Any]) -> dict[str, Contestant]:
             raise ConfigError(f"scorers.{name} cannot be made: {error}") from error
         if not (callable(scorer) or isinstance(scorer, Baseline)):
             raise ConfigError(f"scorers.{name}: {each._target_} must make a callable. Got {scorer!r}.")
+        if not isinstance(scorer, Baseline) and _upside_down(scorer):
+            raise ConfigError(
+                f"scorers.{name} prefers the empty graph to a strong truth at n = 100,000. Code lengths are wanted, "
+                "lower is better: if higher is better in yours, return its negative."
+            )
         scorers[name] = scorer
     return scorers
+
+
+def _upside_down(scorer: Scorer) -> bool:
+    try:
+        return is_upside_down(scorer)
+    except Exception:
+        return False  # whatever else is wrong with it: its trials, or its certificate, will say
 
 
 def _listed(cells: list[Cell]) -> str:

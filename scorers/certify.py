@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from scorers.base import Array, Scorer
+from scorers.base import Array, Scorer, code_lengths
 from scorers.families import Families, expand, score_table
 from scorers.moments import Moments
 from scorers.network import network_score
@@ -28,6 +28,14 @@ Edges = npt.NDArray[np.bool_]
 
 # Equal scores that are computed in two ways differ by rounding, which stays far below this many nats.
 ROUNDING = 1e-6
+# What it means for its user if a score has not a property.
+ADVICE = {
+    "score-equivalent": "DAGs that no data can tell apart get different scores: the directions it finds are its own",
+    "shift-invariant": "results depend on the units' origin: Celsius or Kelvin makes a difference",
+    "scale-invariant": "results depend on the units: standardise the data, or choose the units with care",
+    "label-invariant": "results depend on the order of the columns: look for a mistake in the score",
+    "consistent": "more data need not lead to the right graph",
+}
 # Sample sizes at which consistency is looked at, and with how many networks. A score is called consistent if at the
 # last size it misses at most FEW of the minimal I-maps, or fewer than at the second with a p-value of SURELY.
 SIZES = (100, 10_000, 100_000_000)
@@ -77,6 +85,17 @@ class _Network:
         )
 
 
+def is_upside_down(scorer: Scorer) -> bool:
+    """Whether a score prefers the empty graph to a strong truth at n = 100 000: for it, higher must be better."""
+    m = 4
+    chain = np.eye(m, k=1)
+    truth = _Network(np.arange(m), chain > 0, chain, np.full(m, 0.5), np.ones(m))
+    families = Families.of_moments(truth.sample_moments(100_000, np.random.default_rng(0))).seen_by(scorer)
+    masks = (1 << np.arange(m)) @ truth.edges
+    of_truth, of_empty = (code_lengths(scorer, families.network(each)).sum() for each in (masks, np.zeros_like(masks)))
+    return bool(of_truth > of_empty)
+
+
 def certify(scorer: Scorer, *, cases: int = 60, m: int = 4, seed: int = 0) -> "pd.DataFrame":
     """Measure the properties of a score on random data and graphs.
 
@@ -99,6 +118,11 @@ def certify(scorer: Scorer, *, cases: int = 60, m: int = 4, seed: int = 0) -> "p
         networks, for shift and scale); that of consistency is the share of minimal I-maps that are missed at the
         largest n.
     """
+    if is_upside_down(scorer):
+        raise ValueError(
+            f"The score {scorer!r} prefers the empty graph to a strong truth at n = 100,000. Code lengths are wanted, "
+            "lower is better: if higher is better in yours, return its negative."
+        )
     import pandas as pd  # these two are slow to import, and searching needs neither
     from scipy.stats import binom
 

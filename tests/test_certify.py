@@ -26,8 +26,9 @@ from scorers import (
     ZellnerG,
     certify,
 )
-from scorers.certify import _Network
+from scorers.certify import _Network, is_upside_down
 from scorers.moments import Moments
+from tests.naive import SCORERS
 
 EQUIVALENT = {
     "score-equivalent": True,
@@ -122,3 +123,13 @@ def test_one_case_on_two_nodes_is_enough(seed: int) -> None:
 def test_the_certificate_is_reproducible() -> None:
     first, second = certify(BIC(), cases=3, seed=4), certify(BIC(), cases=3, seed=4)
     assert first.equals(second)
+
+
+def test_a_score_that_is_upside_down() -> None:
+    def upside_down(f: Block) -> np.ndarray:
+        return -BIC()(f)
+
+    assert is_upside_down(upside_down)
+    assert not any(is_upside_down(scorer) for scorer in SCORERS)
+    with pytest.raises(ValueError, match="lower is better: if higher is better in yours, return its negative"):
+        certify(upside_down)

@@ -45,7 +45,7 @@ class Awkward:
             if self.how == "raise":
                 raise RuntimeError("no luck today")
             return f.ln_tau * float("nan")
-        return f.ln_tau + f.k
+        return f.n / 2 * f.ln_tau + f.k
 
 
 AIC, BIC, RNML = ({"_target_": f"scorers.{name}"} for name in ("AIC", "BIC", "RNML"))
