@@ -16,7 +16,7 @@ import json
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -99,9 +99,11 @@ class Pieces:
                     file.rename(_free_name(file.with_suffix(".damaged")))
         return found
 
-    def save(self, columns: Columns) -> None:
-        """Keep what trials gave, unless they failed: the next run tries those again."""
-        if "error" not in columns:
+    def save(self, found: Sequence[Columns]) -> None:
+        """Keep what trials gave, in one file; not of those that failed: the next run tries them again."""
+        finished = [columns for columns in found if "error" not in columns]
+        if finished:
+            columns = {name: [x for each in finished for x in each[name]] for name in finished[0]}
             self.folder.mkdir(parents=True, exist_ok=True)
             body = json.dumps(columns)
             checksum = self._checksum(body)

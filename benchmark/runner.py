@@ -106,8 +106,8 @@ def run(
     with _bar(batches, console) as advance, workers.ready():
         for batch, given in _computed(batches, scorers, workers):
             for name, of_scorer in given.items():
+                places[batch.study, batch.cell, name].save(of_scorer)
                 for columns in of_scorer:
-                    places[batch.study, batch.cell, name].save(columns)
                     found[batch.study, batch.cell, name] |= values_of(columns)
             advance(batch)
     rows = (
