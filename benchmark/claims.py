@@ -50,6 +50,7 @@ class Claim:
     cells: Sequence[tuple[int, int | None, int]]
     arguments: Mapping[str, Any]
     reading: str = ""
+    short: str = ""
 
     @property
     def scorers(self) -> list[str]:
@@ -110,7 +111,8 @@ def load_claims(file: Path) -> list[Claim]:
         known = {key: values.pop(key) for key in ("id", "says", "where", "statistic")}
         if known["statistic"] not in (*STATISTICS, "certificate", "none"):
             raise ValueError(f"{file}: {known['id']} has the statistic {known['statistic']!r}, which there is not.")
-        claims.append(Claim(**known, cells=cells, reading=values.pop("reading", ""), arguments=values))
+        known |= {key: values.pop(key) for key in ("reading", "short") if key in values}
+        claims.append(Claim(**known, cells=cells, arguments=values))
     return claims
 
 

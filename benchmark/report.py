@@ -215,7 +215,7 @@ def _as_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:
     """The ledger for programs: NaN and infinity become null."""
     found = []
     for each in judged:
-        claim = {key: getattr(each.claim, key) for key in ("id", "says", "where", "statistic", "reading")}
+        claim = {key: getattr(each.claim, key) for key in ("id", "short", "says", "where", "statistic", "reading")}
         findings = {
             rule: {k: None if isinstance(x, float) and not isfinite(x) else x for k, x in vars(finding).items()}
             for rule, finding in each.findings.items()
