@@ -1,7 +1,7 @@
 """README's tables of what came out, made from the committed results: `python -m benchmark.readme`.
 
-A block of README that begins with `<!-- NAME -->` and ends with `<!-- end -->` is replaced by what a function here makes
-of the files under `results/`. A test fails where README and results disagree.
+A block of README that begins with `<!-- NAME -->` and ends with `<!-- end -->` is replaced by what a function here
+makes of the files under `results/`. A test fails where README and results disagree.
 """
 
 import csv
@@ -50,9 +50,8 @@ def fairness(results: Path) -> str:
     means = {(row["arm"], row["scorer"]): float(row["random mean"]) for row in found}
     rows: list[tuple[str, ...]] = [("mean SHD", *(arm.replace("_", " ") for arm in arms))]
     order = sorted(scorers, key=lambda name: means.get(("raw", name), float("inf")))
-    for name in order:
-        rows.append((f"`{name}`", *(f"{means[arm, name]:.2f}" if (arm, name) in means else "–" for arm in arms)))
-    return _markdown(rows)
+    values = {name: [f"{means[arm, name]:.2f}" if (arm, name) in means else "–" for arm in arms] for name in order}
+    return _markdown([*rows, *((f"`{name}`", *of_name) for name, of_name in values.items())])
 
 
 BLOCKS: dict[str, Callable[[Path], str]] = {"claims": claims, "fairness": fairness}
