@@ -102,11 +102,8 @@ def _do(config: "DictConfig") -> bool:
         sys.exit(f"{error}. What was finished before is kept: the same command goes on when this is mended.")
 
 
-def _stop(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-if __name__ == "__main__":
+def whole() -> None:
+    """The program: `main`, which SIGINT and SIGTERM stop with a message, without leaving a process behind."""
     signal.signal(signal.SIGTERM, _stop)
     try:
         main()
@@ -117,3 +114,11 @@ if __name__ == "__main__":
         for child in psutil.Process().children(recursive=True):  # workers, which may be starting only now
             child.kill()
         os._exit(130)  # without waiting for the threads that served them
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    whole()

@@ -2,9 +2,10 @@
 
 A run computes exactly the (trial, score) pairs that are not in the store yet. Workers only compute; this process
 writes. A worker whose process ends takes nothing with it but the batch it was at, which is done again; a trial and
-score that end their process whenever they are tried are a failure like any other.
+score that end their process each time, at last alone, are a failure like any other.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -119,32 +120,51 @@ def run(
 
 
 def _computed(batches: list[_Batch], scorers: Mapping[str, Scorer], workers: Workers) -> Iterator[tuple[_Batch, Given]]:
-    """The batches with what they gave, as they are finished; all of them, also if workers die."""
+    """The batches with what they gave, as they are finished; all of them, also if workers die.
 
-    def arguments(i: int, b: _Batch) -> tuple[Any, ...]:
-        return i, b.study, b.cell, b.replicates, {name: scorers[name] for name in b.scorers}, workers.time_limit
-
+    Nobody knows which of the batches at work was the end of a worker, if any was. They are done again, after the
+    others; one that was at work at two deaths is done alone.
+    """
     left = dict(enumerate(batches))
-    before = len(left) + 1
-    while 0 < len(left) < before:  # some were finished since a worker died the last time
-        before = len(left)
+    deaths: Counter[int] = Counter()
+    at_work: set[int] = set()
+
+    def asked() -> Iterator[tuple[Any, ...]]:
+        for i in sorted(left, key=deaths.__getitem__):
+            at_work.add(i)
+            yield i, *_arguments(left[i], scorers, workers)
+
+    while left:
+        at_work.clear()
         try:
-            for i, given in workers.each(run_batch, [arguments(i, b) for i, b in left.items()]):
+            for i, given in workers.each(run_batch, asked()):
+                at_work.discard(i)
                 yield left.pop(i), given
         except WorkerDiedError:
-            continue
-    suspects = list(left.values())
-    while suspects:  # one of these ends the process that does it: each alone, and taken apart until it is found
-        batch = suspects.pop()
-        try:
-            ((_, given),) = workers.each(run_batch, [arguments(0, batch)])
-        except WorkerDiedError as error:
-            if len(batch.scorers) == len(batch.replicates) == 1:
-                yield batch, {batch.scorers[0]: [failure(batch.replicates[0], error)]}
-            else:
-                suspects += batch.parts()
-        else:
-            yield batch, given
+            deaths.update(at_work)
+        for i in sorted(i for i in at_work if deaths[i] > 1):
+            batch = left.pop(i)
+            yield batch, _alone(batch, scorers, workers)
+
+
+def _alone(batch: _Batch, scorers: Mapping[str, Scorer], workers: Workers) -> Given:
+    """What a batch gives with nothing else at work, taken apart until the trial that ends its process is found."""
+    try:
+        ((_, given),) = workers.each(run_batch, [(0, *_arguments(batch, scorers, workers))])
+    except WorkerDiedError as error:
+        if len(batch.scorers) == len(batch.replicates) == 1:
+            return {batch.scorers[0]: [failure(batch.replicates[0], error)]}
+        given = {name: [] for name in batch.scorers}
+        for part in batch.parts():
+            for name, columns in _alone(part, scorers, workers).items():
+                given[name] += columns
+    return given  # type: ignore[no-any-return]
+
+
+def _arguments(batch: _Batch, scorers: Mapping[str, Scorer], workers: Workers) -> tuple[Any, ...]:
+    """What `run_trials` is called with."""
+    chosen = {name: scorers[name] for name in batch.scorers}
+    return batch.study, batch.cell, batch.replicates, chosen, workers.time_limit
 
 
 def _batches(study: Study, cell: Cell, found: Mapping[str, Mapping[int, Values]]) -> Iterator[_Batch]:
