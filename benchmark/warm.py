@@ -1,7 +1,7 @@
 """Importing this loads all that a worker needs, the kernels included, if they were compiled before.
 
-It is imported by the server that loky's workers are forked from. The server ends with the run, however that ends; a
-worker ends with the server.
+Only the server that loky's workers are forked from imports it. The server ends with the run, however that ends, and a
+worker with the server: left to themselves, they would wait for each other for minutes.
 """
 
 import ctypes
@@ -18,6 +18,7 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+end_with_parent()
 os.register_at_fork(after_in_child=end_with_parent)
 if kernels_are_compiled():
     load_kernels()
