@@ -68,8 +68,8 @@ class Backend(DaskDistributedBackend):  # type: ignore[misc]  # joblib has no ty
             raise out if isinstance(out, ClusterError) else ClusterError("The dask scheduler is gone") from out
         if isinstance(out, Exception):
             raise ClusterError(
-                f"The dask cluster failed: {type(out).__name__}: {str(out).strip()}\nIts scheduler and workers need this "
-                "package, the modules of all scores, and the same versions as here"
+                f"The dask cluster failed: {type(out).__name__}: {str(out).strip()}\nIts scheduler and workers need "
+                "this package, the modules of all scores, and the same versions as here"
             ) from out
         return super().retrieve_result_callback(out)
 

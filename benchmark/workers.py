@@ -24,8 +24,8 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 class WorkerDiedError(RuntimeError):
     """The process of a worker ended while it was at work."""
 
-    def __str__(self) -> str:
-        return (
+    def __init__(self) -> None:
+        super().__init__(
             "each time the process that was at this trial ended: by a crash in compiled code, an exit, for want of "
             "memory, or because compiled code took longer than parallel.time_limit"
         )

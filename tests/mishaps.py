@@ -1,6 +1,7 @@
-"""What the tests of mishaps need: scores that misbehave, and runs in processes of their own that can be hit on the way."""
+"""What the tests of mishaps need: scores that misbehave, and runs in processes of their own, to be hit on the way."""
 
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -9,9 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
+import pyarrow.parquet as pq
 
 from scorers import Block
 from scorers.base import Array
@@ -25,7 +28,7 @@ class Awkward:
     """AIC, but for a few trials, in which it misbehaves; which ones depends only on their data."""
 
     how: str
-    one_in: int = 40
+    one_in: int = 200
 
     def __call__(self, f: Block) -> Array:
         if (np.floor(np.abs(f.ln_variance) * 1e6) % self.one_in == 0).any():
@@ -54,24 +57,25 @@ class Slow:
 # 2 cells × 40 trials in batches of two or so, each of which takes a tenth of a second under Slow.
 STUDY = ["+experiment=smoke", "design.m=6", "design.n=[40,80]", "design.replicates=40", "scorers=[bic]", "stages=[run]"]
 SLOW = [*STUDY, "+scorers.slow._target_=tests.mishaps.Slow"]
-BATCH_SECONDS = 0.01
+AWKWARD = [*STUDY, "+scorers.awkward._target_=tests.mishaps.Awkward"]
 
-WITH_SMALL_BATCHES = f"""
+SMALL_BATCHES = """
 import sys
 from benchmark import __main__, runner
-runner.BATCH_SECONDS = {BATCH_SECONDS}
-sys.argv[0] = __main__.__file__
+runner.BATCH_SECONDS = 0.01
+{}
 __main__.whole()
 """
 
 
-def command(*overrides: str) -> list[str]:
+def command(*overrides: str, first: str = "") -> list[str]:
     """The command line, with batches small enough that a mishap leaves some finished and some not."""
-    return [sys.executable, "-c", WITH_SMALL_BATCHES, *overrides]
+    return [sys.executable, "-c", SMALL_BATCHES.format(first), *overrides]
 
 
-def do(*overrides: str, code: int = 0) -> str:
-    done = subprocess.run(command(*overrides), capture_output=True, text=True, timeout=LONG, check=False)
+def do(*overrides: str, code: int = 0, first: str = "") -> str:
+    arguments = command(*overrides, first=first)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=LONG, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -85,8 +89,9 @@ def started(log: Path, arguments: list[str], **environment: str) -> Iterator[sub
         yield process
     finally:
         if process.poll() is None:
-            for each in [*psutil.Process(process.pid).children(recursive=True), process]:
-                each.kill()
+            for child in psutil.Process(process.pid).children(recursive=True):
+                child.kill()
+            process.kill()
         process.wait()
 
 
@@ -106,8 +111,6 @@ def pieces(folder: Path) -> dict[Path, bytes]:
 
 def trials_of(kept: dict[Path, bytes]) -> int:
     """How many (trial, score) pairs are in some pieces."""
-    import json
-
     return sum(len(json.loads(content.partition(b"\n")[2])["replicate"]) for content in kept.values())
 
 
@@ -115,8 +118,11 @@ def records(folder: Path) -> bytes:
     return (folder / "smoke" / "records.parquet").read_bytes()
 
 
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(folder / "smoke" / "records.parquet").to_pylist()
+    return rows
+
+
 def loky_workers(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """The workers of a run: children of the fork server, which is its child."""
-    return [
-        each for each in psutil.Process(process.pid).children(recursive=True) if each.ppid() != process.pid
-    ]
+    return [each for each in psutil.Process(process.pid).children(recursive=True) if each.ppid() != process.pid]
