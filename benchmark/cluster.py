@@ -21,8 +21,10 @@ from joblib._dask import DaskDistributedBackend
 
 from benchmark.workers import ClusterError, WorkerDiedError
 
-# Seconds that a cluster may be without workers: a queue may have to give it new ones.
+# Seconds that a scheduler may take to answer at first, and be without workers: a queue may have to give it new ones.
+ANSWER = 10.0
 PATIENCE = 60.0
+NO_WORKER = "The dask scheduler has had no worker for {:g} s"
 
 
 class Backend(DaskDistributedBackend):  # type: ignore[misc]  # joblib has no types
@@ -34,7 +36,10 @@ class Backend(DaskDistributedBackend):  # type: ignore[misc]  # joblib has no ty
 
     def effective_n_jobs(self, n_jobs: int) -> int:
         """The threads of all workers; two at least, because joblib does the work of one in this process."""
-        return max(2, int(super().effective_n_jobs(n_jobs)))
+        try:
+            return max(2, int(super().effective_n_jobs(n_jobs)))
+        except TimeoutError as error:
+            raise ClusterError(NO_WORKER.format(PATIENCE)) from error
 
     def start_call(self) -> None:
         """Watch the scheduler from now on."""
@@ -93,7 +98,7 @@ class Backend(DaskDistributedBackend):  # type: ignore[misc]  # joblib has no ty
             if threads:
                 last = time.monotonic()
             elif time.monotonic() - last > PATIENCE:
-                self._fail(f"The dask scheduler has had no worker for {PATIENCE:g} s")
+                self._fail(NO_WORKER.format(PATIENCE))
                 return
             await asyncio.sleep(1)
 
@@ -109,7 +114,7 @@ def ready(address: str | None, n_jobs: int) -> Iterator[None]:
     count = None if n_jobs == -1 else n_jobs
     own = None if address else LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
     try:
-        client = Client(own or address, timeout=10)
+        client = Client(own or address, timeout=ANSWER)
     except (OSError, ValueError) as error:
         raise ClusterError(f"No dask scheduler answers at {address}: {error}. Is it running?") from error
     logging.disable(logging.ERROR)  # what goes wrong is said once, by the error that is raised

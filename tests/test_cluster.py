@@ -40,7 +40,7 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2, nanny: str = "--no-nanny") -> Iterator[Cluster]:
+def cluster(folder: Path, workers: int = 2, nanny: str = "--no-nanny", blamed_at: int = 4) -> Iterator[Cluster]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -52,7 +52,7 @@ def cluster(folder: Path, workers: int = 2, nanny: str = "--no-nanny") -> Iterat
             started(
                 folder / "scheduler.log",
                 [*dask, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"],
-                DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0",  # a task is blamed for the first death
+                DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=str(blamed_at - 1),
             )
         )
         logs = [folder / f"worker{i}.log" for i in range(workers)]
@@ -88,7 +88,9 @@ def test_the_scheduler_is_killed(tmp_path: Path, undisturbed: Path) -> None:
         until(lambda: len(pieces(tmp_path / "run")) > 3, process)
         dask.scheduler.kill()
         assert process.wait(timeout=LONG) == 1
-        said = do(*SLOW, *dask.keys(tmp_path / "run"), code=1)
+        said = do(
+            *SLOW, *dask.keys(tmp_path / "run"), first="from benchmark import cluster; cluster.ANSWER = 1", code=1
+        )
     assert "No dask scheduler answers at tcp://127.0.0.1" in said
     assert "Traceback" not in said
     said = (tmp_path / "log").read_text()
@@ -96,7 +98,7 @@ def test_the_scheduler_is_killed(tmp_path: Path, undisturbed: Path) -> None:
     assert "the same command goes on when this is mended" in said
     assert "Traceback" not in said
     before = pieces(tmp_path / "run")
-    assert 3 < len(before)
+    assert len(before) > 3
     said = do(*SLOW, f"results_dir={tmp_path / 'run'}", "parallel.n_jobs=2")
     assert f"{80 - trials_of(before) // 2} computed now" in said
     assert before.items() < pieces(tmp_path / "run").items()
@@ -112,9 +114,8 @@ def test_a_cluster_without_workers(tmp_path: Path) -> None:
             dask.workers[0].kill()
             assert process.wait(timeout=LONG) == 1
         assert "has had no worker for 1 s" in (tmp_path / "log").read_text()
-        assert "DaskDistributedBackend has no worker after 1 seconds" in do(
-            *STUDY, *dask.keys(tmp_path / "none"), first=impatient, code=1
-        )
+        said = do(*STUDY, *dask.keys(tmp_path / "none"), first=impatient, code=1)
+        assert "has had no worker for 1 s" in said
 
 
 def test_a_score_that_the_cluster_does_not_have(tmp_path: Path) -> None:
@@ -129,9 +130,9 @@ def test_a_score_that_the_cluster_does_not_have(tmp_path: Path) -> None:
 
 def test_a_score_that_ends_its_process(tmp_path: Path) -> None:
     """The worker, of one at least, is started again by its nanny; the trial is a failure with its reason."""
-    awkward = [*AWKWARD, "design.replicates=12", "design.n=80"]
+    awkward = [*AWKWARD, "design.replicates=13", "design.n=80"]
     do(*awkward, "+scorers.awkward.how=raise", f"results_dir={tmp_path / 'raise'}", "parallel=serial", code=1)
-    with cluster(tmp_path, workers=1, nanny="--nanny") as dask:
+    with cluster(tmp_path, workers=1, nanny="--nanny", blamed_at=1) as dask:
         do(*awkward, "+scorers.awkward.how=exit", *dask.keys(tmp_path / "exit"), code=1)
     pairs = list(zip(rows_of(tmp_path / "exit"), rows_of(tmp_path / "raise"), strict=True))
     failed = [row["error"] for row, expected in pairs if expected["error"] is not None]
