@@ -1,8 +1,10 @@
 """Which tables an experiment has, and how they are written: CSV for programs, Markdown and LaTeX for people."""
 
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -46,7 +48,8 @@ def tables_of(records: pd.DataFrame, settings: dict[str, Any]) -> dict[str, Name
             if other != baseline:
                 rules = {rule: compare(records, baseline, other, column) for rule, column in MEASURES[measure].items()}
                 title = f"{measure}: {other} − {baseline}, paired"
-                tables[f"{name}_{other}_minus_{baseline}"] = NamedTable(title, pd.concat(rules, axis=1))
+                file = f"{name}_{_in_file_name(other)}_minus_{_in_file_name(baseline)}"
+                tables[file] = NamedTable(title, pd.concat(rules, axis=1))
         if measure == "SHD" and {baseline, settings["over"], *settings["best_of"]} <= set(scores):
             rules = {rule: table_1(records, column=column, **settings) for rule, column in MEASURES[measure].items()}
             frame = pd.concat(rules, axis=1)
@@ -60,12 +63,16 @@ def write_table(frame: pd.DataFrame, file: Path) -> None:
     flat = frame.copy()
     flat.columns = [" ".join(column) if isinstance(column, tuple) else column for column in frame.columns]
     flat = flat.reset_index()
-    rounded = flat.map(lambda x: f"{x:.4g}" if isinstance(x, float) else str(x))
-    lines = [list(flat.columns), ["---"] * flat.shape[1], *rounded.to_numpy().tolist()]
-    markdown = ["| " + " | ".join(line) + " |" for line in lines]
-    write_whole(file.with_suffix(".csv"), flat.to_csv(index=False).encode())
-    write_whole(file.with_suffix(".md"), ("\n".join(markdown) + "\n").encode())
-    write_whole(file.with_suffix(".tex"), rounded.to_latex(index=False, escape=True).encode())
+    rounded = flat.map(lambda x: f"{x:.4g}" if isinstance(x, float) else " ".join(str(x).split()))
+    rounded.columns = [" ".join(column.split()) for column in flat.columns]
+    lines = [list(rounded.columns), ["---"] * flat.shape[1], *rounded.to_numpy().tolist()]
+    markdown = ["| " + " | ".join(_in_markdown(cell) for cell in line) + " |" for line in lines]
+    for kind, text in {
+        "csv": flat.to_csv(index=False),
+        "md": "\n".join(markdown) + "\n",
+        "tex": rounded.to_latex(index=False, escape=True),
+    }.items():
+        write_whole(file.with_name(f"{file.name}.{kind}"), text.encode())
 
 
 def _short(frame: pd.DataFrame) -> pd.DataFrame:
@@ -87,6 +94,16 @@ def _short_table_1(frame: pd.DataFrame) -> pd.DataFrame:
                 row[f"over {name}"] = f"{mean:.2f} [{low:.2f}, {high:.2f}]"
             rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _in_file_name(name: str) -> str:
+    """A score's name, which may be anything, as part of a file's: it cannot lead to another folder."""
+    return quote(name, safe="")
+
+
+def _in_markdown(text: str) -> str:
+    """A cell of a table in Markdown, in which names are neither HTML nor the end of the cell."""
+    return escape(text, quote=False).replace("|", "\\|")
 
 
 def _plain(value: object) -> str:
