@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,7 +113,11 @@ def whole() -> None:
         import psutil
 
         for child in psutil.Process().children(recursive=True):  # workers, which may be starting only now
-            child.kill()
+            with suppress(psutil.NoSuchProcess):
+                if not any(
+                    "resource_tracker" in word for word in child.cmdline()
+                ):  # these tidy up and end by themselves
+                    child.kill()
         os._exit(130)  # without waiting for the threads that served them
 
 

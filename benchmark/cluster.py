@@ -112,7 +112,7 @@ class Backend(DaskDistributedBackend):  # type: ignore[misc]  # joblib has no ty
 def ready(address: str | None, n_jobs: int) -> Iterator[None]:
     """Have joblib use the cluster of a scheduler or, without an address, one on this machine, closed at the end."""
     count = None if n_jobs == -1 else n_jobs
-    own = None if address else LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
+    own = None if address else LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0")
     try:
         client = Client(own or address, timeout=ANSWER)
     except (OSError, ValueError) as error:

@@ -112,6 +112,8 @@ def start_early() -> None:
     """Start the server that loky's processes are forked from, without waiting for it."""
     if FORKS:
         forkserver.set_forkserver_preload(["benchmark.warm"])
+        # processes that tidy up after a run that was killed are started with these options, and would complain
+        sys.warnoptions.append("ignore:resource_tracker")
         before = {name: os.environ.get(name) for name in THREADS}
         os.environ.update(dict.fromkeys(THREADS, "1"))
         try:

@@ -1,4 +1,4 @@
-"""A soak: `python -m tests.soak [KILLS] [SEED]` hits a run of shd_m10 by SIGKILL at random moments, then lets it finish.
+"""A soak: `python -m tests.soak [KILLS] [SEED]` hits a run of shd_m10 with SIGKILL at random, then lets it finish.
 
 Hit are the run itself, which is then started again, one of its workers, or the server that they are forked from. At
 the end the records must be those of an undisturbed run, and nothing finished may have been computed twice. That is
@@ -53,7 +53,7 @@ __main__.whole()
 
 def kept(folder: Path) -> dict[tuple[str, int], tuple[str, int, int]]:
     """The pairs that are in the store, with the file that each is in, its inode and the time of its writing."""
-    found = {}
+    found: dict[tuple[str, int], tuple[str, int, int]] = {}
     for file in (folder / ".store").rglob("*.json"):
         status = file.stat()
         for replicate in json.loads(file.read_text().partition("\n")[2])["replicate"]:

@@ -26,6 +26,8 @@ from tests.mishaps import (
     until,
 )
 
+STOPPED = "\nStopped. What was finished is kept: the same command goes on from here.\n"
+
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -55,6 +57,9 @@ def test_a_stopped_run_leaves_no_process_behind(tmp_path: Path, how: signal.Sign
         process.send_signal(how)
         process.wait()
         until(lambda: not any(child.is_running() and child.status() != "zombie" for child in children))
+    assert not list(Path("/dev/shm").glob(f"joblib_memmapping_folder_{process.pid}_*"))
+    said = (tmp_path / "log").read_text()
+    assert said == ("" if how == signal.SIGKILL else STOPPED)
 
 
 @pytest.fixture(scope="module")
