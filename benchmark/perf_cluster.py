@@ -1,7 +1,7 @@
 """What a cluster costs and what a study needs: the sections `cluster` and `sizing` of `python -m benchmark.perf`.
 
-`cluster` compares dask with loky in one run: tasks that do nothing but carry a batch there and its result back show
-what sending costs, and the batches of shd_m10 how many trials share it. `sizing` measures a trial for each m, and
+`cluster` compares dask with loky in one run: tasks that do nothing but carry batches there and answers back show what
+sending costs, and the batches of shd_m10 how many trials share it. `sizing` measures a trial for each m, and
 multiplies.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 import psutil
 
 from benchmark.design import Design, Search, Study
-from benchmark.records import table_of, values_of
-from benchmark.runner import _arguments, _batches
+from benchmark.records import VALUES, table_of, values_of
+from benchmark.runner import _arguments, _batches, _together
 from benchmark.trial import run_trials
 from benchmark.workers import Workers
 from scorers import AIC, BIC, MDL, RNML, Scorer
@@ -37,19 +37,19 @@ def cluster() -> None:
     batches = [b for cell in whole.design.cells() for b in _batches(whole, cell, {name: {} for name in SCORERS})]
     trials = sum(len(batch.replicates) for batch in batches)
     work = _trial_seconds(10) * trials
-    print(f"shd_m10, {trials} trials × 4 scores in {len(batches)} batches: {work:.2f} s of work")
+    print(f"shd_m10, {trials} trials × 4 scores: {work:.2f} s of work")
     for workers in (Workers("loky", 2), Workers("dask", 2)):
-        batch = _arguments(batches[0], SCORERS, workers)
-        calls = [(run_trials(*batch), *batch)] * 500
+        tasks = list(_together(range(len(batches)), dict(enumerate(batches)), workers))
+        first = [(i, *_arguments(batches[i], SCORERS, workers)) for i in tasks[0]]
         with workers.ready():
-            list(workers.each(_there_and_back, calls[:20]))  # starts the workers
+            list(workers.each(_answer, [(first,)] * 20))  # starts the workers
             before = _processor_seconds()
-            list(workers.each(_there_and_back, calls))
-            sending = (_processor_seconds() - before) / len(calls)
-        of_all = sending * len(batches)
+            list(workers.each(_answer, [(first,)] * 500))
+            sending = (_processor_seconds() - before) / 500
+        of_all = sending * len(tasks)
         print(
-            f"  {workers.backend:4}  {sending * 1e3:5.2f} ms a batch, {of_all / trials * 1e6:5.1f} µs a trial, "
-            f"{of_all / work:4.1%} of the work"
+            f"  {workers.backend:4}  {len(tasks)} tasks, {sending * 1e3:.1f} ms each, {of_all / trials * 1e6:.0f} µs a "
+            f"trial, {of_all / work:.1%} of the work"
         )
 
 
@@ -64,9 +64,12 @@ def sizing() -> None:
     print(f"Memory of the process that runs it: {_bytes_a_trial() / 1e3:.1f} kB a trial of four scores.")
 
 
-def _there_and_back(result: Any, *_: Any) -> Any:
-    """A task that does nothing."""
-    return result
+def _answer(batches: list[tuple[Any, ...]]) -> list[tuple[int, Any]]:
+    """An answer like that of `run_batches`, without the work."""
+    return [
+        (number, {name: [{column: list(replicates) for column in VALUES[:13]}] for name in scorers})
+        for number, _, _, replicates, scorers, _ in batches
+    ]
 
 
 def _processor_seconds() -> float:

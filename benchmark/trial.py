@@ -167,9 +167,9 @@ def run_trials(
     return found
 
 
-def run_batch(number: int, *batch: Any) -> tuple[int, dict[str, list[Columns]]]:
-    """What a worker is asked to do: `run_trials`. The number says which batch has come back."""
-    return number, run_trials(*batch)
+def run_batches(batches: Sequence[tuple[Any, ...]]) -> list[tuple[int, dict[str, list[Columns]]]]:
+    """What a worker is asked to do: `run_trials` of some batches, each behind its number."""
+    return [(number, run_trials(*batch)) for number, *batch in batches]
 
 
 def kernels_are_compiled() -> bool:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from multiprocessing import forkserver
 from typing import Any
@@ -33,6 +34,16 @@ class WorkerDiedError(RuntimeError):
 
 class ClusterError(RuntimeError):
     """The cluster cannot be reached, or cannot do what it is asked to."""
+
+
+@dataclass(frozen=True)
+class _Sealed:
+    """A call, and in turn what it returned, as one thing: dask would go through both, number by number."""
+
+    content: Any
+
+    def __call__(self) -> "_Sealed":
+        return _Sealed(self.content())
 
 
 @dataclass(frozen=True)
@@ -64,11 +75,12 @@ class Workers:
         from joblib import Parallel, delayed
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        calls = (delayed(task)(*each) for each in arguments)
+        calls = (delayed(_Sealed(partial(task, *each)))() for each in arguments)
         ahead = 1 if self._one_process else "2*n_jobs"
         finished = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=ahead)(calls)
         try:
-            yield from finished
+            for sealed in finished:
+                yield sealed.content
         except TerminatedWorkerError as error:
             raise WorkerDiedError from error
 

@@ -62,7 +62,7 @@ AWKWARD = [*STUDY, "+scorers.awkward._target_=tests.mishaps.Awkward"]
 SMALL_BATCHES = """
 import sys
 from benchmark import __main__, runner
-runner.BATCH_SECONDS = 0.01
+runner.BATCH_SECONDS = 0.0005
 {}
 __main__.whole()
 """
