@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,11 +103,8 @@ def _do(config: "DictConfig") -> bool:
         sys.exit(f"{error}. What was finished before is kept: the same command goes on when this is mended.")
 
 
-def _stop(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-if __name__ == "__main__":
+def whole() -> None:
+    """The program: `main`, which SIGINT and SIGTERM stop with a message, without leaving a process behind."""
     signal.signal(signal.SIGTERM, _stop)
     try:
         main()
@@ -115,5 +113,17 @@ if __name__ == "__main__":
         import psutil
 
         for child in psutil.Process().children(recursive=True):  # workers, which may be starting only now
-            child.kill()
+            with suppress(psutil.NoSuchProcess):
+                if not any(
+                    "resource_tracker" in word for word in child.cmdline()
+                ):  # these tidy up and end by themselves
+                    child.kill()
         os._exit(130)  # without waiting for the threads that served them
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    whole()

@@ -1,8 +1,9 @@
-"""Speed: `python -m benchmark.perf [families] [search] [harness] [large]`.
+"""Speed: `python -m benchmark.perf [families] [search] [harness] [large] [cluster] [sizing]`.
 
 Machines differ and are shared, so what counts are ratios, each taken within one run: to `np.log` over an array of a
 score table's size, to a pass over the memory that must be touched, to another package, and of each m to the one
-before. `families`, `search` and `harness` take a minute each; `large` finds the best of 25 nodes (4 GB).
+before. `families`, `search` and `harness` take a minute each; `large` finds the best of 25 nodes (4 GB). `cluster` and
+`sizing` are in `benchmark.perf_cluster`.
 """
 
 import sys
@@ -21,6 +22,7 @@ from joblib.externals.loky import get_reusable_executor
 from rich.console import Console
 
 from benchmark.design import Design, Search, Study
+from benchmark.perf_cluster import cluster, sizing
 from benchmark.runner import run
 from benchmark.trial import run_trials
 from benchmark.workers import Workers
@@ -214,6 +216,7 @@ def _peak_memory(m: int) -> float:
 
 if __name__ == "__main__":
     sections = {"families": families, "search": search, "harness": harness, "large": large}
+    sections |= {"cluster": cluster, "sizing": sizing}
     for name in sys.argv[1:] or ["families", "search"]:
         if name not in sections:
             sys.exit(f"The sections are {', '.join(sections)}. Got {name!r} instead.")

@@ -207,6 +207,9 @@ def write_whole(file: Path, content: bytes, *, sync: bool = True) -> None:
                 handle.flush()
                 os.fsync(handle.fileno())
         temporary.replace(file)
+    except OSError as error:
+        error.filename = error.filename or str(file)  # a disk that is full does not say so
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

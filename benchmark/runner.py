@@ -2,10 +2,11 @@
 
 A run computes exactly the (trial, score) pairs that are not in the store yet. Workers only compute; this process
 writes. A worker whose process ends takes nothing with it but the batch it was at, which is done again; a trial and
-score that end their process whenever they are tried are a failure like any other.
+score that end their process each time, at last alone, are a failure like any other.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,11 +20,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmark.baselines import Contestant
 from benchmark.design import Cell, Study
 from benchmark.records import Pieces, Values, pieces, score_key, table_of, values_of
-from benchmark.trial import Columns, failure, kernels_are_compiled, load_kernels, run_batch
+from benchmark.trial import Columns, failure, kernels_are_compiled, load_kernels, run_batches
 from benchmark.workers import WorkerDiedError, Workers
 from search import count_dags
 
-# A batch of trials takes about this long, so that sending it to a worker costs next to nothing.
+# A batch of trials, or some sent together, takes about this long: sending it to a worker costs next to nothing.
 BATCH_SECONDS = 0.2
 
 
@@ -33,6 +34,11 @@ class _Batch:
     cell: Cell
     replicates: tuple[int, ...]
     scorers: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Roughly what it takes."""
+        return len(self.replicates) * _estimated_seconds(self.study, self.cell, len(self.scorers))
 
     def parts(self) -> "list[_Batch]":
         """The batch taken apart: by scores or, if there is only one, by trials."""
@@ -123,32 +129,64 @@ def run(
 def _computed(
     batches: list[_Batch], scorers: Mapping[str, Contestant], workers: Workers
 ) -> Iterator[tuple[_Batch, Given]]:
-    """The batches with what they gave, as they are finished; all of them, also if workers die."""
+    """The batches with what they gave, as they are finished; all of them, also if workers die.
 
-    def arguments(i: int, b: _Batch) -> tuple[Any, ...]:
-        return i, b.study, b.cell, b.replicates, {name: scorers[name] for name in b.scorers}, workers.time_limit
-
+    Nobody knows which of the batches at work was the end of a worker, if any was. They are done again, after the
+    others; one that was at work at two deaths is done alone. To a cluster, short ones are sent together.
+    """
     left = dict(enumerate(batches))
-    before = len(left) + 1
-    while 0 < len(left) < before:  # some were finished since a worker died the last time
-        before = len(left)
+    deaths: Counter[int] = Counter()
+    at_work: set[int] = set()
+
+    def asked() -> Iterator[tuple[list[tuple[Any, ...]]]]:
+        for numbers in _together(sorted(left, key=deaths.__getitem__), left, workers):
+            at_work.update(numbers)
+            yield ([(i, *_arguments(left[i], scorers, workers)) for i in numbers],)
+
+    while left:
+        at_work.clear()
         try:
-            for i, given in workers.each(run_batch, [arguments(i, b) for i, b in left.items()]):
-                yield left.pop(i), given
+            for finished in workers.each(run_batches, asked()):
+                for i, given in finished:
+                    at_work.discard(i)
+                    yield left.pop(i), given
         except WorkerDiedError:
-            continue
-    suspects = list(left.values())
-    while suspects:  # one of these ends the process that does it: each alone, and taken apart until it is found
-        batch = suspects.pop()
-        try:
-            ((_, given),) = workers.each(run_batch, [arguments(0, batch)])
-        except WorkerDiedError as error:
-            if len(batch.scorers) == len(batch.replicates) == 1:
-                yield batch, {batch.scorers[0]: [failure(batch.replicates[0], error)]}
-            else:
-                suspects += batch.parts()
-        else:
-            yield batch, given
+            deaths.update(at_work)
+        for i in sorted(i for i in at_work if deaths[i] > 1):
+            batch = left.pop(i)
+            yield batch, _alone(batch, scorers, workers)
+
+
+def _alone(batch: _Batch, scorers: Mapping[str, Contestant], workers: Workers) -> Given:
+    """What a batch gives with nothing else at work, taken apart until the trial that ends its process is found."""
+    try:
+        (((_, given),),) = workers.each(run_batches, [([(0, *_arguments(batch, scorers, workers))],)])
+    except WorkerDiedError as error:
+        if len(batch.scorers) == len(batch.replicates) == 1:
+            return {batch.scorers[0]: [failure(batch.replicates[0], error)]}
+        given = {name: [] for name in batch.scorers}
+        for part in batch.parts():
+            for name, columns in _alone(part, scorers, workers).items():
+                given[name] += columns
+    return given  # type: ignore[no-any-return]
+
+
+def _together(numbers: Iterable[int], batches: Mapping[int, _Batch], workers: Workers) -> Iterator[list[int]]:
+    """The batches that make one task: one, or for a cluster, to which tasks cost more, as many as take long enough."""
+    task: list[int] = []
+    for i in numbers:
+        task.append(i)
+        if workers.backend != "dask" or sum(batches[j].seconds for j in task) >= BATCH_SECONDS:
+            yield task
+            task = []
+    if task:
+        yield task
+
+
+def _arguments(batch: _Batch, scorers: Mapping[str, Contestant], workers: Workers) -> tuple[Any, ...]:
+    """What `run_trials` is called with."""
+    chosen = {name: scorers[name] for name in batch.scorers}
+    return batch.study, batch.cell, batch.replicates, chosen, workers.time_limit
 
 
 def _batches(study: Study, cell: Cell, found: Mapping[str, Mapping[int, Values]]) -> Iterator[_Batch]:
@@ -165,10 +203,10 @@ def _batches(study: Study, cell: Cell, found: Mapping[str, Mapping[int, Values]]
 
 
 def _estimated_seconds(study: Study, cell: Cell, scorers: int) -> float:
-    """Roughly what one trial takes: only the size of batches depends on it."""
+    """Roughly what one trial takes: only the size of batches depends on it. See `python -m benchmark.perf sizing`."""
     if study.search.kind == "exhaustive":
         return 1e-3 + scorers * (2e-4 + 1e-8 * count_dags(cell.m))
-    return 1e-3 + scorers * 3 * (3e-4 + 2e-9 * cell.m * (1 << cell.m))
+    return 1e-4 + scorers * (5e-5 + 6e-9 * cell.m * (1 << cell.m))
 
 
 @contextmanager

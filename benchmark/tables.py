@@ -2,8 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -47,7 +49,7 @@ def tables_of(records: pd.DataFrame, settings: dict[str, Any]) -> dict[str, Name
             if other != baseline:
                 rules = {rule: compare(records, baseline, other, column) for rule, column in MEASURES[measure].items()}
                 title = f"{measure}: {other} − {baseline}, paired"
-                file = re.sub(r"[^\w.-]", "_", f"{name}_{other}_minus_{baseline}")
+                file = f"{name}_{_in_file_name(other)}_minus_{_in_file_name(baseline)}"
                 tables[file] = NamedTable(title, pd.concat(rules, axis=1))
         if measure == "SHD" and {baseline, settings["over"], *settings["best_of"]} <= set(scores):
             rules = {rule: table_1(records, column=column, **settings) for rule, column in MEASURES[measure].items()}
@@ -63,12 +65,15 @@ def write_table(frame: pd.DataFrame, file: Path) -> None:
     flat.columns = [" ".join(column) if isinstance(column, tuple) else column for column in frame.columns]
     flat = flat.reset_index()
     rounded = flat.map(_rounded)
-    lines = [list(flat.columns), ["---"] * flat.shape[1], *rounded.to_numpy().tolist()]
-    markdown = ["| " + " | ".join(re.sub(r"([\\|])", r"\\\1", cell) for cell in line) + " |" for line in lines]
-    latex = rounded.to_latex(index=False, escape=True).replace("−", "$-$")
-    write_whole(file.with_suffix(".csv"), flat.to_csv(index=False).encode())
-    write_whole(file.with_suffix(".md"), ("\n".join(markdown) + "\n").encode())
-    write_whole(file.with_suffix(".tex"), latex.encode())
+    rounded.columns = [" ".join(column.split()) for column in flat.columns]
+    lines = [list(rounded.columns), ["---"] * flat.shape[1], *rounded.to_numpy().tolist()]
+    markdown = ["| " + " | ".join(_in_markdown(cell) for cell in line) + " |" for line in lines]
+    for kind, text in {
+        "csv": flat.to_csv(index=False),
+        "md": "\n".join(markdown) + "\n",
+        "tex": rounded.to_latex(index=False, escape=True).replace("−", "$-$"),
+    }.items():
+        write_whole(file.with_name(f"{file.name}.{kind}"), text.encode())
 
 
 def _short(frame: pd.DataFrame) -> pd.DataFrame:
@@ -97,6 +102,16 @@ def _rounded(value: object) -> str:
     if isinstance(value, float):
         return "–" if pd.isna(value) else f"{value:.4g}"
     return " ".join(str(value).split())
+
+
+def _in_file_name(name: str) -> str:
+    """A score's name, which may be anything, as part of a file's: it cannot lead to another folder."""
+    return quote(name, safe="")
+
+
+def _in_markdown(text: str) -> str:
+    """A cell of a table in Markdown, in which names are neither HTML nor the end of the cell."""
+    return re.sub(r"([\\|])", r"\\\1", escape(text, quote=False))
 
 
 def _plain(value: object) -> str:

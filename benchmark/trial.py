@@ -5,12 +5,15 @@ trial gives does not depend on the batch it is in. Where something fails, the ba
 failed is found.
 """
 
+import faulthandler
+import os
 import re
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
@@ -203,9 +206,9 @@ def run_trials(
     return found
 
 
-def run_batch(number: int, *batch: Any) -> tuple[int, dict[str, list[Columns]]]:
-    """What a worker is asked to do: `run_trials`. The number says which batch has come back."""
-    return number, run_trials(*batch)
+def run_batches(batches: Sequence[tuple[Any, ...]]) -> list[tuple[int, dict[str, list[Columns]]]]:
+    """What a worker is asked to do: `run_trials` of some batches, each behind its number."""
+    return [(number, run_trials(*batch)) for number, *batch in batches]
 
 
 def kernels_are_compiled() -> bool:
@@ -233,7 +236,10 @@ def _drawn(study: Study, cell: Cell, truths: Mapping[int, Truth]) -> list[Trials
 
 @contextmanager
 def _at_most(time_limit: float | None, trials: int) -> Iterator[None]:
-    """Raise a TimeoutError in what takes longer than so many seconds a trial."""
+    """Raise a TimeoutError in what takes longer than so many seconds a trial.
+
+    Compiled code does not notice; a worker that is still in it after twice that time is ended.
+    """
     if time_limit is None:
         yield
         return
@@ -243,11 +249,15 @@ def _at_most(time_limit: float | None, trials: int) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, time_limit * trials)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    with Path(os.devnull).open("w") as nowhere:
+        if parent_process():
+            faulthandler.dump_traceback_later(2 * time_limit * trials, exit=True, file=nowhere)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
 
 def failure(replicate: int, error: BaseException) -> Columns:

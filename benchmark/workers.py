@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from multiprocessing import forkserver
 from typing import Any
@@ -24,9 +25,25 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 class WorkerDiedError(RuntimeError):
     """The process of a worker ended while it was at work."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "each time the process that was at this trial ended: by a crash in compiled code, an exit, for want of "
+            "memory, or because compiled code took longer than parallel.time_limit"
+        )
+
 
 class ClusterError(RuntimeError):
-    """The cluster cannot be reached any more, or not at all."""
+    """The cluster cannot be reached, or cannot do what it is asked to."""
+
+
+@dataclass(frozen=True)
+class _Sealed:
+    """A call, and in turn what it returned, as one thing: dask would go through both, number by number."""
+
+    content: Any
+
+    def __call__(self) -> "_Sealed":
+        return _Sealed(self.content())
 
 
 @dataclass(frozen=True)
@@ -56,20 +73,16 @@ class Workers:
         Raises `WorkerDiedError` if the process of a worker ended: what was not returned has to be asked for again.
         """
         from joblib import Parallel, delayed
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        calls = (delayed(task)(*each) for each in arguments)
-        finished = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(calls)
+        calls = (delayed(_Sealed(partial(task, *each)))() for each in arguments)
+        ahead = 1 if self._one_process else "2*n_jobs"
+        finished = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=ahead)(calls)
         try:
-            yield from finished
-        except Exception as error:
-            if type(error).__name__ in ("TerminatedWorkerError", "KilledWorker"):
-                raise WorkerDiedError(
-                    "the process that was at this trial ended: a crash in compiled code, an exit, or the system "
-                    "was out of memory"
-                ) from error
-            if self.backend == "dask" and isinstance(error, (OSError, TimeoutError, RuntimeError)):
-                raise ClusterError(f"The dask cluster is gone: {type(error).__name__}: {error}") from error
-            raise
+            for sealed in finished:
+                yield sealed.content
+        except TerminatedWorkerError as error:
+            raise WorkerDiedError from error
 
     @contextmanager
     def ready(self) -> Iterator[None]:
@@ -77,7 +90,11 @@ class Workers:
         from joblib import parallel_config
 
         if self.backend == "dask":
-            with _dask_client(self):
+            if find_spec("distributed") is None:
+                raise ClusterError("parallel=dask needs dask: pip install -c constraints.txt -e '.[cluster]'")
+            from benchmark.cluster import ready
+
+            with ready(self.address, self.n_jobs):
                 yield
         elif self.backend == "serial":
             with parallel_config(backend="sequential"):
@@ -88,14 +105,27 @@ class Workers:
 
                 start_early()
                 set_start_method("forkserver", force=True)
-            with parallel_config(backend="loky", n_jobs=self.n_jobs, inner_max_num_threads=1):
+            n_jobs = 2 if self._one_process else self.n_jobs
+            with parallel_config(backend="loky", n_jobs=n_jobs, inner_max_num_threads=1):
                 yield
+
+    @property
+    def _one_process(self) -> bool:
+        """Whether one process does all: joblib would do it in this one, which a score must not be able to end.
+
+        So there are two, of which one has nothing to do.
+        """
+        from joblib import cpu_count
+
+        return self.backend == "loky" and (self.n_jobs == 1 or (self.n_jobs < 0 and cpu_count() + 1 + self.n_jobs <= 1))
 
 
 def start_early() -> None:
     """Start the server that loky's processes are forked from, without waiting for it."""
     if FORKS:
         forkserver.set_forkserver_preload(["benchmark.warm"])
+        # processes that tidy up after a run that was killed are started with these options, and would complain
+        sys.warnoptions.append("ignore:resource_tracker")
         before = {name: os.environ.get(name) for name in THREADS}
         os.environ.update(dict.fromkeys(THREADS, "1"))
         try:
@@ -105,28 +135,3 @@ def start_early() -> None:
                 os.environ.pop(name)
                 if value is not None:
                     os.environ[name] = value
-
-
-@contextmanager
-def _dask_client(workers: Workers) -> Iterator[None]:
-    if find_spec("distributed") is None:
-        raise ClusterError("parallel=dask needs dask: pip install -c constraints.txt -e '.[cluster]'.")
-    from dask.distributed import Client, LocalCluster
-    from joblib import parallel_config
-
-    if workers.address is None:
-        count = None if workers.n_jobs == -1 else workers.n_jobs
-        cluster: Any = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
-    else:
-        cluster = workers.address
-    try:
-        client = Client(cluster, timeout=10)
-    except (OSError, TimeoutError) as error:
-        raise ClusterError(f"No dask scheduler answers at {workers.address}: {error}. Is it running?") from error
-    try:
-        with parallel_config(backend="dask", client=client):
-            yield
-    finally:
-        client.close()
-        if workers.address is None:
-            cluster.close()

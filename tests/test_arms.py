@@ -42,8 +42,8 @@ def test_a_flip_needs_a_sure_difference_on_both_sides() -> None:
     row = flips(records_of({"raw": 2, "centred": -2, "unit": 2})).frame.iloc[0]
     assert [part.split(" ")[0] for part in row["first is nearer in"].split(", ")] == ["raw", "unit"]
     assert row["second is nearer in"].startswith("centred (")
-    for shift in ({"raw": 2, "centred": 0.05}, {"raw": 2, "centred": 1}, {"raw": 0.0, "centred": 0.0}):
-        assert flips(records_of(shift)).frame.empty
+    for raw, centred in ((2, 0.05), (2, 1), (0, 0)):
+        assert flips(records_of({"raw": raw, "centred": centred})).frame.empty
 
 
 def test_sortability_is_of_data_sets_not_of_scores() -> None:

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from benchmark.records import (
     write_records,
 )
 from benchmark.runner import Outcome, run
-from benchmark.trial import Columns, run_batch, run_trials
+from benchmark.trial import Columns, run_batches, run_trials
 from benchmark.workers import Workers
 from scorers import Block
 from scorers.base import Array
@@ -70,7 +70,7 @@ def file_of(outcome: Outcome, folder: Path) -> bytes:
 def test_the_same_bytes_whoever_computes(tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = {"bic": BIC, "rnml": RNML}
     one = file_of(do(tmp_path / "a", scores, SHD, RANK), tmp_path)
-    monkeypatch.setattr(runner, "BATCH_SECONDS", 0.01)  # many batches, in any order
+    monkeypatch.setattr(runner, "BATCH_SECONDS", 0.001)  # many batches, in any order
     two = file_of(do(tmp_path / "b", scores, SHD, RANK, workers=workers), tmp_path)
     assert one == two
     again = do(tmp_path / "b", scores, SHD, RANK, workers=workers)
@@ -110,11 +110,11 @@ def test_a_new_score_computes_only_itself(tmp_path: Path, monkeypatch: pytest.Mo
     before = do(tmp_path, {"bic": BIC, "aic": AIC}, SHD)
     asked: set[frozenset[str]] = set()
 
-    def listen(*args: Any) -> tuple[int, dict[str, list[Columns]]]:
-        asked.add(frozenset(args[4]))
-        return run_batch(*args)
+    def listen(batches: Sequence[tuple[Any, ...]]) -> list[tuple[int, dict[str, list[Columns]]]]:
+        asked.update(frozenset(batch[4]) for batch in batches)
+        return run_batches(batches)
 
-    monkeypatch.setattr(runner, "run_batch", listen)
+    monkeypatch.setattr(runner, "run_batches", listen)
     after = do(tmp_path, {"bic": BIC, "rnml": RNML, "aic": AIC}, SHD)
     assert asked == {frozenset({"rnml"})}
     assert [row for row in rows_of(after) if row["scorer"] != "rnml"] == rows_of(before)
