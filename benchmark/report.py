@@ -5,25 +5,22 @@ numbers. What the manifest promised and the records do not have is listed. All t
 escaped by the template.
 """
 
-import base64
 import inspect
 import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, StrictUndefined
 
 from benchmark import claims as rules
 from benchmark.analyse import CELL, MEASURES, compare, differences, pooled, wide
 from benchmark.claims import VERDICTS, Judged, judge, label, ledger, load_claims, number
-from benchmark.figures import Drawn, figures_of, write_figure
+from benchmark.figures import figures_of
+from benchmark.plain_report import pictures, studies, templates
 from benchmark.records import write_whole
 from benchmark.tables import NamedTable, tables_of, write_table
 
@@ -68,12 +65,8 @@ def write_analysis(
     judged = judge(load_claims(claims), records, measured)
     write_table(ledger(judged), folder / "tables" / "claims")
     write_whole(folder / "tables" / "claims.json", json.dumps(_as_json(judged), indent=1, allow_nan=False).encode())
-    drawn = figures_of(records, settings)
-    pictures = {}
-    for name, each in drawn.items():
-        write_figure(each.figure, folder / "figures" / name)
-        pictures[name] = (folder / "figures" / f"{name}.svg").read_bytes()
-    html = page(records, manifest, settings, tables, judged, certificates, drawn, pictures)
+    figures = pictures(folder, figures_of(records, settings))
+    html = page(records, manifest, settings, tables, judged, certificates, figures)
     write_whole(folder / "report.html", html.encode())
     return tables
 
@@ -85,17 +78,16 @@ def page(
     tables: Mapping[str, NamedTable],
     judged: Sequence[Judged],
     certificates: Mapping[str, pd.DataFrame | str],
-    drawn: Mapping[str, Drawn],
-    pictures: Mapping[str, bytes],
+    figures: Sequence[tuple[str, str, int, str]],
 ) -> str:
     """The report as HTML."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": number, "command": shlex.join, "trials": _trials, "tight": _tight}
-    template = environment.from_string(files("benchmark").joinpath("report.html.j2").read_text(encoding="utf-8"))
+    environment = templates()
+    environment.filters["trials"] = _trials
+    template = environment.get_template("report.html.j2")
     missing = gaps(records, manifest)
     return template.render(
         manifest=manifest,
-        studies=[study | _flat(study["design"]) | study["search"] for study in manifest["studies"]],
+        studies=studies(manifest),
         scorers=manifest["scorers"],
         summary=summary(records, judged, missing),
         missing=missing.to_dict("records"),
@@ -105,10 +97,7 @@ def page(
         tables=[table for table in tables.values() if table.short is not None],
         comparisons=list(comparisons(records, settings["baseline"])),
         certificates={name: c if isinstance(c, str) else c.to_dict("index") for name, c in certificates.items()},
-        figures=[
-            (name, each.caption, round(96 * each.figure.get_figwidth()), base64.b64encode(pictures[name]).decode())
-            for name, each in drawn.items()
-        ],
+        figures=figures,
         baseline=settings["baseline"],
     )
 
@@ -217,18 +206,9 @@ def comparisons(
         yield f"{measure}, other − {baseline}, paired, {rule} ties", others, rows
 
 
-def _tight(text: str) -> str:
-    """Text whose lines do not break within "m = 8" and "95 %"."""
-    return text.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")
-
-
 def _trials(value: float) -> str:
     """A number of trials that may be beyond reach."""
     return f"{value:,.0f}" if isfinite(value) else "no number of"
-
-
-def _flat(design: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: ", ".join(map(str, x)) if isinstance(x, list | tuple) else x for key, x in design.items()}
 
 
 def _as_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:
