@@ -240,7 +240,7 @@ def measure(four: Array, replicates: int) -> Measured:
     Measured
         For measures × 2: the best of AIC and BIC by cell, and by replicate.
     """
-    finished = np.isfinite(four).all(axis=1, keepdims=True)[:, 0]
+    finished = np.asarray(np.isfinite(four).all(axis=1))
     counts = finished.sum(axis=-1)
     rnml, mdl, *pair = np.moveaxis(np.where(finished[:, None], four, 0.0), 1, 0)
     two = np.stack(pair)

@@ -15,7 +15,18 @@ from benchmark.analyse import CONFIDENCE
 from benchmark.claims import number
 from benchmark.plain_report import write_page
 from benchmark.reading_figure import draw
-from benchmark.reading_grid import AXES, RIVALS, SENTENCES, Printed, changes, default_of, grid, neighbours, rows_of
+from benchmark.reading_grid import (
+    AXES,
+    MEASURES,
+    RIVALS,
+    SENTENCES,
+    Printed,
+    changes,
+    default_of,
+    grid,
+    neighbours,
+    rows_of,
+)
 from benchmark.records import write_whole
 from benchmark.tables import NamedTable, write_table
 
@@ -97,27 +108,31 @@ def statement(table: pd.DataFrame, expected: int, missing: pd.DataFrame, printed
         lost = int((missing["expected"] - missing["finished"]).sum())
         arms, scores = missing["arm"].nunique(), missing["score"].nunique()
         found.append(
-            f"{lost:,} results of {scores} score{'s' * (scores > 1)} in {arms} arm{'s' * (arms > 1)} are missing, so "
-            f"that {expected - len(table):,} of {expected:,} readings cannot be measured. The rest is analysed; a "
-            "trial that one of the compared scores did not finish is left out."
+            f"{lost:,} results of {scores} score{'s' * (scores > 1)} in {arms} arm{'s' * (arms > 1)} are missing. The "
+            "rest is analysed; a trial that one of the compared scores did not finish is left out."
         )
+    if len(table) < expected:
+        absent = [AXES["ties"][rule] for rule, _ in MEASURES if rule not in set(table["ties"])]
+        listed = f" The records have nothing about {', '.join(dict.fromkeys(absent))}." if absent else ""
+        found.append(f"{expected - len(table):,} of {expected:,} readings cannot be measured.{listed}")
     if table.empty:
         return [*found, "No reading can be measured: no arm has two trials in each of the paper's cells by all scores."]
     good = table[table["p"] >= LEVEL]
     nearest = rows_of(table.head(1))[0]
     how_far = f"χ² = {nearest['chi2']:.1f} with {printed.six.size} degrees of freedom, p = {nearest['p']:.2g}"
+    tried = f"{len(table):,} readings, measured with at least {table['trials'].min()} trials a cell,"
+    which = f"{changes(nearest)}; all else as in the default reading ({how_far})"
     if len(good):
         found.append(
-            f"{len(good):,} of {len(table):,} readings, measured with at least {table['trials'].min()} trials a cell, are "
-            f"compatible with all eight printed numbers (p ≥ {LEVEL:.2g}). The nearest is: {changes(nearest)}; all else as in the "
-            f"default reading ({how_far}). It was selected among {len(table):,}, so its p-value flatters it: that a reading is compatible does not "
-            "show that it is the paper's."
+            f"Of {tried} {len(good):,} are compatible with all eight printed numbers (p ≥ {LEVEL:.2g}). The nearest "
+            f"is: {which}. It was selected among all of them, so its p-value flatters it: that a reading is compatible "
+            "does not show that it is the paper's."
         )
         found += _in_common(good)
     else:
         found.append(
-            f"No reading is compatible with all eight printed numbers: {len(table):,} were tried with at least "
-            f"{table['trials'].min()} trials a cell, and even the nearest has p < {LEVEL:.2g}. It is: {changes(nearest)}; all else as in the default reading ({how_far})."
+            f"Of {tried} none is compatible with all eight printed numbers (p ≥ {LEVEL:.2g}), although the nearest was "
+            f"selected among all of them. It is: {which}."
         )
     found.append(f"The nearest reading gives {_numbers(nearest, printed)}.")
     default = default_of(table)
