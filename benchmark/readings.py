@@ -78,6 +78,10 @@ def write_readings(
     write_whole(folder / "tables" / "readings.csv", csv.encode())
     figures = {"readings": draw(table, printed, LEVEL)} if len(table) else {}
     write_page(folder, manifest, TITLE, statement(table, expected, missing, printed), figures, tables)
+    if len(table):  # eight numbers with intervals are too broad for a terminal
+        wide = tables["nearest"]
+        short = None if wide.short is None else wide.short[["reading", "χ²", "p"]].iloc[1:]
+        tables["nearest"] = NamedTable(f"the {len(wide.frame)} nearest readings", wide.frame, short)
     return tables
 
 
@@ -111,12 +115,12 @@ def statement(table: pd.DataFrame, expected: int, missing: pd.DataFrame, printed
             f"{lost:,} results of {scores} score{'s' * (scores > 1)} in {arms} arm{'s' * (arms > 1)} are missing. The "
             "rest is analysed; a trial that one of the compared scores did not finish is left out."
         )
+    if table.empty:
+        return [*found, "No reading can be measured: no arm has two trials in each of the paper's cells by all scores."]
     if len(table) < expected:
         absent = [AXES["ties"][rule] for rule, _ in MEASURES if rule not in set(table["ties"])]
         listed = f" The records have nothing about {', '.join(dict.fromkeys(absent))}." if absent else ""
         found.append(f"{expected - len(table):,} of {expected:,} readings cannot be measured.{listed}")
-    if table.empty:
-        return [*found, "No reading can be measured: no arm has two trials in each of the paper's cells by all scores."]
     good = table[table["p"] >= LEVEL]
     nearest = rows_of(table.head(1))[0]
     how_far = f"χ² = {nearest['chi2']:.1f} with {printed.six.size} degrees of freedom, p = {nearest['p']:.2g}"
