@@ -140,7 +140,7 @@ class Experiment:
             case "readings":
                 from benchmark.readings import write_readings
 
-                return write_readings(self.folder, records, manifest)
+                return write_readings(self.folder, records, manifest, CLAIMS)
         from benchmark.certificates import certificate
         from benchmark.report import write_analysis
 
