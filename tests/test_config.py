@@ -103,6 +103,7 @@ def test_the_defaults_are_those_of_the_code() -> None:
         (["stages=[]"], "stages must name one of run, analyse, replay"),
         (["results_dir="], "results_dir must be a folder"),
         (["replay.replicate=-1"], "replay.replicate must be 0 at least"),
+        (["scaling.seconds=0"], "scaling.peer_seconds must be above 0. Got 0 and 120"),
         (["seed=-1"], "seed must be 0 at least"),
         (["scorers=[]"], "one score at least"),
     ],
