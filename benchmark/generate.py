@@ -61,18 +61,14 @@ def draw_dag(study: Study, cell: Cell, replicate: int) -> tuple[IntArray, IntArr
     else:
         # Kalisch & Bühlmann (2007): each edge along a fixed order with the same probability
         assert cell.nn is not None
-        adjacency = np.triu(rng.random((m, m)) < design.density * cell.nn / (m - 1), k=1).astype(np.int64)
         order = np.arange(m)
-    # place[v] is the label of the node that was v
-    if design.labels == "topological":
-        place = np.argsort(order)
-    elif design.dags == "uniform":
-        return adjacency, order  # no label is special already
-    else:
-        place = stream(study, cell, replicate, "labels").permutation(m)
-    labelled = np.zeros_like(adjacency)
-    labelled[np.ix_(place, place)] = adjacency
-    return labelled, place[order]
+        if design.labels == "random":
+            order = stream(study, cell, replicate, "labels").permutation(m)
+        adjacency = np.zeros((m, m), dtype=np.int64)
+        _join(rng.random((m, m)), design.density * cell.nn / (m - 1), order, adjacency)
+    if design.dags == "uniform" and design.labels == "topological":
+        return adjacency[np.ix_(order, order)], np.arange(m)
+    return adjacency, order
 
 
 def noise_variance(design: Design, tau: Array) -> Array:
@@ -101,6 +97,15 @@ def draw_data(study: Study, cell: Cell, replicate: int, truth: Truth) -> Array:
             data -= data.mean(axis=0)
             data /= data.std(axis=0)
     return data
+
+
+@numba.njit(cache=True)
+def _join(uniform: Any, probability: float, order: Any, adjacency: Any) -> None:
+    """adjacency[order[i], order[j]] = 1 where uniform[i, j] < probability, for i < j."""
+    for i in range(order.shape[0]):
+        for j in range(i + 1, order.shape[0]):
+            if uniform[i, j] < probability:
+                adjacency[order[i], order[j]] = 1
 
 
 @numba.njit(cache=True)

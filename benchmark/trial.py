@@ -19,9 +19,9 @@ import numpy as np
 from benchmark.baselines import Baseline, Contestant
 from benchmark.design import Cell, Design, Search, Study, stream
 from benchmark.generate import Truth, draw_data, draw_truth
-from benchmark.metrics import EdgeErrors, cpdag_shd
+from benchmark.metrics import EdgeErrors, cpdag, differing_pairs
 from benchmark.sortability import explained_by_others, sortabilities
-from scorers.base import Array, IntArray, Scorer, code_lengths
+from scorers.base import Array, Block, IntArray, Scorer, code_lengths
 from scorers.families import BLOCK_BITS, Families, masks_up_to
 from scorers.moments import Moments
 from scorers.network import families_of
@@ -95,9 +95,8 @@ class Trials:
 
     def score_of_truth(self, scorer: Scorer) -> Array:
         """The code lengths of the true networks."""
-        if self.truth.sum(axis=-2).max() <= self.families.max_parents:
-            parents = ((1 << np.arange(self.truth.shape[-1]))[:, None] * self.truth).sum(axis=-2)
-            return np.asarray(code_lengths(scorer, self.families.network(parents)).sum(axis=-1))
+        if (block := self._true_families) is not None:
+            return np.asarray(code_lengths(scorer, block).sum(axis=-1))
         pairs = ((self.families.moments.at(d), truth.astype(bool)) for d, truth in enumerate(self.truth))
         return np.array([code_lengths(scorer, families_of(*pair, scorer)).sum() for pair in pairs])
 
@@ -106,7 +105,9 @@ class Trials:
 
         Failing is also to take longer than `time_limit` seconds a trial, which needs the main thread of a process.
         """
-        if isinstance(scorer, Baseline):
+        if hasattr(
+            scorer, "graphs"
+        ):  # a Baseline; isinstance would look at the protocol for longer than a search takes
             measured: Callable[[Any], dict[str, Any]] = self._baseline
         elif self.study.search.kind == "exhaustive":
             measured = self._ranks
@@ -122,6 +123,17 @@ class Trials:
             return [columns for single in singles for columns in single]
         columns: Columns = {"replicate": self.replicates}
         return [columns | {name: value.tolist() for name, value in (self.of_data | values).items()}]
+
+    @cached_property
+    def _true_families(self) -> Block | None:
+        """The families of the true networks; None if one of them has more parents than the search may use."""
+        if self.truth.sum(axis=-2).max() > self.families.max_parents:
+            return None
+        return self.families.network(((1 << np.arange(self.truth.shape[-1]))[:, None] * self.truth).sum(axis=-2))
+
+    @cached_property
+    def _true_cpdag(self) -> IntArray:
+        return cpdag(self.truth)
 
     @cached_property
     def of_data(self) -> dict[str, Any]:
@@ -145,7 +157,8 @@ class Trials:
         }
 
     def _distances(self, scorer: Scorer) -> dict[str, Any]:
-        seen = replace(self, families=self.families.seen_by(scorer))
+        families = self.families.seen_by(scorer)
+        seen = self if families is self.families else replace(self, families=families)
         found = seen.learn(scorer)
         scores = {"score": found.scores[:, 1], "score_true": seen.score_of_truth(scorer)}
         return self._errors(found.adjacencies) | scores
@@ -162,7 +175,7 @@ class Trials:
             "edges": learned[:, 1].sum(axis=(-1, -2)),
             "max_parents": np.full(len(learned), self.families.max_parents),
             **{f"shd{rule}": errors.shd[:, r] for r, rule in enumerate(rules)},
-            "shd_cpdag": cpdag_shd(self.truth, learned[:, 1]),
+            "shd_cpdag": differing_pairs(self._true_cpdag, cpdag(learned[:, 1])),
             "missing": errors.missing[:, 1],
             "extra": errors.extra[:, 1],
             **{f"reversed{rule}": errors.reversed[:, r] for r, rule in enumerate(rules)},
