@@ -56,8 +56,8 @@ def draw_dag(study: Study, cell: Cell, replicate: int) -> tuple[IntArray, IntArr
     design, m = study.design, cell.m
     rng = stream(study, cell, replicate, "dag")
     if design.dags == "uniform":
-        adjacency = random_dag(m, rng)
-        order = _order(adjacency)
+        adjacency, order = random_dag(m, rng), np.empty(m, dtype=np.int64)
+        _sort(adjacency, order)
     else:
         # Kalisch & Bühlmann (2007): each edge along a fixed order with the same probability
         assert cell.nn is not None
@@ -128,11 +128,16 @@ def _propagate(noise: Any, deviation: Any, order: Any, coefficients: Any, mean: 
         columns[j] += mean[j]
 
 
-def _order(adjacency: IntArray) -> IntArray:
-    """The nodes of a DAG, parents before children."""
-    waiting, order = list(range(len(adjacency))), []
-    while waiting:
-        ready = [j for j in waiting if not adjacency[waiting, j].any()]
-        order += ready
-        waiting = [j for j in waiting if j not in ready]
-    return np.array(order)
+@numba.njit(cache=True)
+def _sort(adjacency: Any, order: Any) -> None:
+    """The nodes of a DAG, parents before children: again and again those whose parents are all in the order."""
+    waiting = np.ones(order.shape[0], np.bool_)
+    found = 0
+    while found < order.shape[0]:
+        first = found
+        for j in range(order.shape[0]):
+            if waiting[j] and not (waiting & (adjacency[:, j] != 0)).any():
+                order[found] = j
+                found += 1
+        for j in order[first:found]:
+            waiting[j] = False

@@ -147,8 +147,7 @@ class Trials:
         }
 
     def _ranks(self, scorer: Scorer) -> dict[str, Any]:
-        truth = np.array([masks_of(adjacency) for adjacency in self.truth])
-        best, worst = ranks(self.families, scorer, truth, self.study.search.tolerance)
+        best, worst = ranks(self.families, scorer, masks_of(self.truth), self.study.search.tolerance)
         return {
             "rank_best": best,
             "rank_mid": (best + worst) / 2,
@@ -207,7 +206,7 @@ def run_trials(
     for cap, truths in of_cap.items():
         # as many at once as keep their families and their data in the cache
         sets = len(masks_up_to(cell.m if cap is None else cap, 0, cell.m - 1))
-        size = max(1, (1 << BLOCK_BITS) // (cell.m * max(cell.n, sets)))
+        size = max(1, (2 << BLOCK_BITS) // (cell.m * max(cell.n, sets)))
         numbers = list(truths)
         for start in range(0, len(numbers), size):
             for trials in _drawn(study, cell, {r: truths[r] for r in numbers[start : start + size]}):
