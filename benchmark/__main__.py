@@ -27,8 +27,9 @@ Keys:
   parallel.n_jobs                 number of workers
   parallel.time_limit             seconds that one trial under one score may take; no limit by default
   results_dir                     where <experiment>/ goes; results by default
-  stages                          of run, analyse, replay, certify: 'stages=[run,analyse]' by default
+  stages                          of run, analyse, replay, certify, scale: 'stages=[run,analyse]' by default
   replay.m, .nn, .n, .replicate   the trial that stages=[replay] shows
+  scaling.seconds, .peer_seconds  the time for stages=[scale], and for one search of another program
 
 Options come first: --config-dir DIR adds experiments and scorers of your own, -m runs several values of a key one after
 another, e.g. -m design.m=8,10 seed=1,2. Everything else is in conf/, and `--cfg job` prints it.

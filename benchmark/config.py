@@ -24,7 +24,7 @@ Kind = Enum("Kind", "exhaustive dp")
 Backend = Enum("Backend", "serial loky dask")
 Reading = Enum("Reading", "cell replicate")
 Analysis = Enum("Analysis", "study arms readings")
-Stage = Enum("Stage", "run analyse replay certify")
+Stage = Enum("Stage", "run analyse replay certify scale")
 
 
 # A study of many trials with more nodes than this would not end.
@@ -95,6 +95,14 @@ class AnalysisConf:
 
 
 @dataclass
+class ScalingConf:
+    """`scaling`: the seconds that `benchmark.scaling.scale` may take in all, and for one search of another program."""
+
+    seconds: float = MISSING
+    peer_seconds: float = MISSING
+
+
+@dataclass
 class Config:
     """The whole config.
 
@@ -114,6 +122,7 @@ class Config:
     arms: dict[str, list[str]] = field(default_factory=dict)
     replay: ReplayConf = field(default_factory=ReplayConf)
     analysis: AnalysisConf = field(default_factory=AnalysisConf)
+    scaling: ScalingConf = field(default_factory=ScalingConf)
 
 
 ConfigStore.instance().store(name="schema", node=Config)
@@ -128,6 +137,7 @@ def allowed() -> str:
         "parallel": ParallelConf,
         "replay": ReplayConf,
         "analysis": AnalysisConf,
+        "scaling": ScalingConf,
     }.items():
         keys = []
         for each in fields(conf):
@@ -165,6 +175,11 @@ def study_of(config: DictConfig, arm: str | None = None) -> Study:
         raise ConfigError(f"stages must name one of {named} at least, e.g. 'stages=[run,analyse]'.")
     if not config.results_dir:
         raise ConfigError("results_dir must be a folder. Got nothing.")
+    if not min(config.scaling.seconds, config.scaling.peer_seconds) > 0:
+        raise ConfigError(
+            "scaling.seconds and scaling.peer_seconds must be above 0. "
+            f"Got {config.scaling.seconds:g} and {config.scaling.peer_seconds:g}."
+        )
     if config.replay.replicate < 0:
         raise ConfigError(f"replay.replicate must be 0 at least. Got {config.replay.replicate}.")
     if not config.scorers:

@@ -56,23 +56,19 @@ def draw_dag(study: Study, cell: Cell, replicate: int) -> tuple[IntArray, IntArr
     design, m = study.design, cell.m
     rng = stream(study, cell, replicate, "dag")
     if design.dags == "uniform":
-        adjacency = random_dag(m, rng)
-        order = _order(adjacency)
+        adjacency, order = random_dag(m, rng), np.empty(m, dtype=np.int64)
+        _sort(adjacency, order)
     else:
         # Kalisch & Bühlmann (2007): each edge along a fixed order with the same probability
         assert cell.nn is not None
-        adjacency = np.triu(rng.random((m, m)) < design.density * cell.nn / (m - 1), k=1).astype(np.int64)
         order = np.arange(m)
-    # place[v] is the label of the node that was v
-    if design.labels == "topological":
-        place = np.argsort(order)
-    elif design.dags == "uniform":
-        return adjacency, order  # no label is special already
-    else:
-        place = stream(study, cell, replicate, "labels").permutation(m)
-    labelled = np.zeros_like(adjacency)
-    labelled[np.ix_(place, place)] = adjacency
-    return labelled, place[order]
+        if design.labels == "random":
+            order = stream(study, cell, replicate, "labels").permutation(m)
+        adjacency = np.zeros((m, m), dtype=np.int64)
+        _join(rng.random((m, m)), design.density * cell.nn / (m - 1), order, adjacency)
+    if design.dags == "uniform" and design.labels == "topological":
+        return adjacency[np.ix_(order, order)], np.arange(m)
+    return adjacency, order
 
 
 def noise_variance(design: Design, tau: Array) -> Array:
@@ -104,6 +100,15 @@ def draw_data(study: Study, cell: Cell, replicate: int, truth: Truth) -> Array:
 
 
 @numba.njit(cache=True)
+def _join(uniform: Any, probability: float, order: Any, adjacency: Any) -> None:
+    """adjacency[order[i], order[j]] = 1 where uniform[i, j] < probability, for i < j."""
+    for i in range(order.shape[0]):
+        for j in range(i + 1, order.shape[0]):
+            if uniform[i, j] < probability:
+                adjacency[order[i], order[j]] = 1
+
+
+@numba.njit(cache=True)
 def _propagate(noise: Any, deviation: Any, order: Any, coefficients: Any, mean: Any, columns: Any) -> None:
     """columns[j] = deviation_j · noise_j + Σ_i coefficients[i, j] (columns[i] − mean_i) + mean_j, in causal order.
 
@@ -123,11 +128,16 @@ def _propagate(noise: Any, deviation: Any, order: Any, coefficients: Any, mean: 
         columns[j] += mean[j]
 
 
-def _order(adjacency: IntArray) -> IntArray:
-    """The nodes of a DAG, parents before children."""
-    waiting, order = list(range(len(adjacency))), []
-    while waiting:
-        ready = [j for j in waiting if not adjacency[waiting, j].any()]
-        order += ready
-        waiting = [j for j in waiting if j not in ready]
-    return np.array(order)
+@numba.njit(cache=True)
+def _sort(adjacency: Any, order: Any) -> None:
+    """The nodes of a DAG, parents before children: again and again those whose parents are all in the order."""
+    waiting = np.ones(order.shape[0], np.bool_)
+    found = 0
+    while found < order.shape[0]:
+        first = found
+        for j in range(order.shape[0]):
+            if waiting[j] and not (waiting & (adjacency[:, j] != 0)).any():
+                order[found] = j
+                found += 1
+        for j in order[first:found]:
+            waiting[j] = False

@@ -84,7 +84,12 @@ def cpdag(adjacency: npt.ArrayLike) -> IntArray:
 
 def cpdag_shd(truth: npt.ArrayLike, learned: npt.ArrayLike) -> Any:
     """Pairs of nodes whose edges differ between the CPDAGs of two DAGs (Tsamardinos et al. 2006), or of several."""
-    differ = cpdag(truth) != cpdag(learned)
+    return differing_pairs(cpdag(truth), cpdag(learned))
+
+
+def differing_pairs(one: IntArray, other: IntArray) -> Any:
+    """Pairs of nodes whose edges differ between two graphs, or several."""
+    differ = one != other
     return (differ | np.swapaxes(differ, -1, -2)).sum(axis=(-1, -2)) // 2
 
 

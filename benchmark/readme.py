@@ -7,7 +7,7 @@ makes of the files under `results/`. A test fails where README and results disag
 import csv
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ def _interval(finding: dict[str, Any]) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def _markdown(rows: list[tuple[str, ...]]) -> str:
+def _markdown(rows: Sequence[tuple[str, ...]]) -> str:
     head, *body = rows
     lines = [head, ("---",) * len(head), *body]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,4 +1,4 @@
-"""An experiment from its config to its results folder: the stages run, analyse, replay and certify."""
+"""An experiment from its config to its results folder: the stages run, analyse, replay, certify and scale."""
 
 import json
 import platform
@@ -71,7 +71,7 @@ class Experiment:
         return cls(config, studies, scorers, _scorers(scorers), Path(config.results_dir) / name)
 
     def do(self, console: Console) -> bool:
-        """Do the stages that are asked for; return whether no trial failed."""
+        """Do the stages that are asked for; return whether no trial failed, and no program found another optimum."""
         stages = set(self.config.stages)
         outcome = self.run(console) if Stage.run in stages else None
         if Stage.analyse in stages:
@@ -79,7 +79,8 @@ class Experiment:
         if Stage.replay in stages:
             self.replay(console)
         certified = self.certify(console) if Stage.certify in stages else True
-        return certified and not (outcome and outcome.failures)
+        same = self.scale(console) if Stage.scale in stages else True
+        return certified and same and not (outcome and outcome.failures)
 
     def run(self, console: Console) -> Outcome:
         """Compute what is missing; write records and manifest."""
@@ -181,6 +182,26 @@ class Experiment:
         cells = [cell for study in self.studies for cell in study.design.cells()]
         raise ConfigError(f"No cell has the coordinates of replay. The cells are {_listed(cells)}.")
 
+    def scale(self, console: Console) -> bool:
+        """Time one exact search against m; write table, figure and manifest. Whether all found the same optimum."""
+        from benchmark.scaling import scale, write_scaling
+
+        designs = [study.design for study in self.studies]
+        if list(self.scorers) != ["bic"] or len(designs) > 1 or len(designs[0].nn) > 1 or len(designs[0].n) > 1:
+            raise ConfigError(
+                "stages=[scale] compares searches for the same optimum: it needs scorers=[bic], which all programs "
+                "have, and one design.nn and design.n."
+            )
+        start = time.time()
+        frame = scale(self.studies[0], **self.config.scaling, say=lambda line: console.print(line, soft_wrap=True))
+        same = write_scaling(self.folder, frame)
+        write_whole(self.manifest, json.dumps(self._made(time.time() - start), indent=2).encode())
+        if not same:
+            console.print("Not all programs found the same optimum: see the notes.")
+        console.print(f"table:    {self.folder / 'scaling.md'}", soft_wrap=True)
+        console.print(f"figure:   {self.folder / 'figures' / 'scaling.svg'}", soft_wrap=True)
+        return same
+
     @property
     def records(self) -> Path:
         """The file of all rows."""
@@ -196,6 +217,16 @@ class Experiment:
         return {name: OmegaConf.to_container(each, resolve=True) for name, each in self.scorer_configs.items()}
 
     def _manifest(self, outcome: Outcome, wall: float) -> dict[str, Any]:
+        return self._made(wall) | {
+            "cells": sum(len(study.design.cells()) for study in self.studies),
+            "rows": len(outcome.table),
+            "failures": len(outcome.failures),
+            "computed_trials": outcome.computed,
+            "records_sha256": sha256(self.records.read_bytes()).hexdigest(),
+        }
+
+    def _made(self, wall: float) -> dict[str, Any]:
+        """How results were made."""
         commit = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=40"],
             cwd=Path(__file__).parent,
@@ -210,12 +241,7 @@ class Experiment:
             "config": OmegaConf.to_container(self.config, resolve=True, enum_to_str=True),
             "scorers": self._configs(),
             "studies": [asdict(study) for study in self.studies],
-            "cells": sum(len(study.design.cells()) for study in self.studies),
-            "rows": len(outcome.table),
-            "failures": len(outcome.failures),
-            "computed_trials": outcome.computed,
             "wall_seconds": round(wall, 3),
-            "records_sha256": sha256(self.records.read_bytes()).hexdigest(),
             "revision": commit.stdout.strip() or "unknown",
             "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
             "machine": {

@@ -22,9 +22,9 @@ import numpy as np
 from benchmark.baselines import Baseline, Contestant
 from benchmark.design import Cell, Design, Search, Study, stream
 from benchmark.generate import Truth, draw_data, draw_truth
-from benchmark.metrics import EdgeErrors, cpdag_shd
+from benchmark.metrics import EdgeErrors, cpdag, differing_pairs
 from benchmark.sortability import explained_by_others, sortabilities
-from scorers.base import Array, IntArray, Scorer, code_lengths
+from scorers.base import Array, Block, IntArray, Scorer, code_lengths
 from scorers.families import BLOCK_BITS, Families, masks_up_to
 from scorers.moments import Moments
 from scorers.network import families_of
@@ -98,9 +98,8 @@ class Trials:
 
     def score_of_truth(self, scorer: Scorer) -> Array:
         """The code lengths of the true networks."""
-        if self.truth.sum(axis=-2).max() <= self.families.max_parents:
-            parents = ((1 << np.arange(self.truth.shape[-1]))[:, None] * self.truth).sum(axis=-2)
-            return np.asarray(code_lengths(scorer, self.families.network(parents)).sum(axis=-1))
+        if (block := self._true_families) is not None:
+            return np.asarray(code_lengths(scorer, block).sum(axis=-1))
         pairs = ((self.families.moments.at(d), truth.astype(bool)) for d, truth in enumerate(self.truth))
         return np.array([code_lengths(scorer, families_of(*pair, scorer)).sum() for pair in pairs])
 
@@ -109,7 +108,9 @@ class Trials:
 
         Failing is also to take longer than `time_limit` seconds a trial, which needs the main thread of a process.
         """
-        if isinstance(scorer, Baseline):
+        if hasattr(
+            scorer, "graphs"
+        ):  # a Baseline; isinstance would look at the protocol for longer than a search takes
             measured: Callable[[Any], dict[str, Any]] = self._baseline
         elif self.study.search.kind == "exhaustive":
             measured = self._ranks
@@ -127,6 +128,17 @@ class Trials:
         return [columns | {name: value.tolist() for name, value in (self.of_data | values).items()}]
 
     @cached_property
+    def _true_families(self) -> Block | None:
+        """The families of the true networks; None if one of them has more parents than the search may use."""
+        if self.truth.sum(axis=-2).max() > self.families.max_parents:
+            return None
+        return self.families.network(((1 << np.arange(self.truth.shape[-1]))[:, None] * self.truth).sum(axis=-2))
+
+    @cached_property
+    def _true_cpdag(self) -> IntArray:
+        return cpdag(self.truth)
+
+    @cached_property
     def of_data(self) -> dict[str, Any]:
         """What does not depend on the score."""
         moments = self.families.moments
@@ -138,8 +150,7 @@ class Trials:
         }
 
     def _ranks(self, scorer: Scorer) -> dict[str, Any]:
-        truth = np.array([masks_of(adjacency) for adjacency in self.truth])
-        best, worst = ranks(self.families, scorer, truth, self.study.search.tolerance)
+        best, worst = ranks(self.families, scorer, masks_of(self.truth), self.study.search.tolerance)
         return {
             "rank_best": best,
             "rank_mid": (best + worst) / 2,
@@ -148,7 +159,8 @@ class Trials:
         }
 
     def _distances(self, scorer: Scorer) -> dict[str, Any]:
-        seen = replace(self, families=self.families.seen_by(scorer))
+        families = self.families.seen_by(scorer)
+        seen = self if families is self.families else replace(self, families=families)
         found = seen.learn(scorer)
         scores = {"score": found.scores[:, 1], "score_true": seen.score_of_truth(scorer)}
         return self._errors(found.adjacencies) | scores
@@ -165,7 +177,7 @@ class Trials:
             "edges": learned[:, 1].sum(axis=(-1, -2)),
             "max_parents": np.full(len(learned), self.families.max_parents),
             **{f"shd{rule}": errors.shd[:, r] for r, rule in enumerate(rules)},
-            "shd_cpdag": cpdag_shd(self.truth, learned[:, 1]),
+            "shd_cpdag": differing_pairs(self._true_cpdag, cpdag(learned[:, 1])),
             "missing": errors.missing[:, 1],
             "extra": errors.extra[:, 1],
             **{f"reversed{rule}": errors.reversed[:, r] for r, rule in enumerate(rules)},
@@ -197,7 +209,7 @@ def run_trials(
     for cap, truths in of_cap.items():
         # as many at once as keep their families and their data in the cache
         sets = len(masks_up_to(cell.m if cap is None else cap, 0, cell.m - 1))
-        size = max(1, (1 << BLOCK_BITS) // (cell.m * max(cell.n, sets)))
+        size = max(1, (2 << BLOCK_BITS) // (cell.m * max(cell.n, sets)))
         numbers = list(truths)
         for start in range(0, len(numbers), size):
             for trials in _drawn(study, cell, {r: truths[r] for r in numbers[start : start + size]}):

@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard, Union
 
 import numba
@@ -60,12 +61,14 @@ class Moments:
         """The number of nodes."""
         return len(self.names)
 
-    @property
+    @cached_property
     def centred(self) -> npt.NDArray[np.bool_]:
         """Of which columns the mean is only what centring left behind."""
         offset = np.abs(self.offset)
         all_small = (offset * np.sqrt(self.n) < STANDARD_ERRORS).all(axis=-1, keepdims=True)
-        return np.asarray(all_small | (offset < MEAN))
+        centred = np.asarray(all_small | (offset < MEAN))
+        centred.flags.writeable = False
+        return centred
 
     @classmethod
     def of(cls, data: Data) -> "Moments":

@@ -60,18 +60,22 @@ def all_dags(m: int) -> Masks:
 
 def adjacency_of(masks: Masks) -> IntArray:
     """The adjacency of one row: `adjacency[i, j]` = 1 means i → j."""
-    m = len(masks)
-    adjacency = np.zeros((m, m), dtype=np.int64)
-    for j, c in enumerate(masks):
-        adjacency[np.arange(m) != j, j] = int(c) >> np.arange(m - 1) & 1
-    return adjacency
+    bits = _bits(len(masks))
+    return np.asarray((masks & bits) != 0, dtype=np.int64)
 
 
 def masks_of(adjacency: npt.NDArray[Any]) -> Masks:
-    """The row of an adjacency, the inverse of `adjacency_of`."""
-    m = len(adjacency)
-    bits = [np.delete(adjacency[:, j], j).astype(bool) for j in range(m)]
-    return np.array([column @ (1 << np.arange(m - 1)) for column in bits], dtype=np.uint8)
+    """The row of an adjacency, the inverse of `adjacency_of`; of several along the leading axes, all."""
+    return np.asarray((adjacency.astype(bool) * _bits(adjacency.shape[-1])).sum(axis=-2), dtype=np.uint8)
+
+
+@cache
+def _bits(m: int) -> Masks:
+    """Entry [i, j] is the bit of node i in the compressed mask of child j, which leaves out bit j; read-only."""
+    i, j = np.indices((m, m))
+    bits = np.where(i == j, 0, 1 << (i - (i > j))).astype(np.uint8)
+    bits.flags.writeable = False
+    return bits
 
 
 def random_dag(m: int, rng: np.random.Generator) -> IntArray:

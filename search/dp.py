@@ -11,7 +11,9 @@ many nodes are done in blocks, by threads and within the memory, is told in `sea
 
 from dataclasses import dataclass
 from os import cpu_count
+from typing import Any
 
+import numba
 import numpy as np
 
 from scorers.base import Array, IntArray, Scorer, code_lengths
@@ -19,7 +21,7 @@ from scorers.families import Families, expand
 from scorers.moments import Data
 from scorers.network import checked_adjacency
 from search import kernels
-from search.large import LargeSearch, Meter, Progress, by_child, compressed, refuse_large, workers
+from search.large import LargeSearch, Meter, Progress, by_child, refuse_large, workers
 from search.ties import TOLERANCE, Ties, band_weights, edge_weights, score_size, shd_of_weights
 
 # Up to this many nodes one thread does everything in one go; from there on threads pay.
@@ -216,9 +218,20 @@ def _few_nodes(families: Families, scorer: Scorer, weights: Array, tolerance: fl
         of_child.reshape(-1, rules, m, m - 1),
         parents.reshape(-1, rules, m),
     )
-    chosen = np.searchsorted(masks, compressed(parents, np.arange(m)))
-    local = np.take_along_axis(scores[..., None, :, :], chosen[..., None], axis=-1)
-    return Optima(parents, local[..., 0].sum(axis=-1))
+    local = np.empty(parents.shape)
+    _local_scores(scores.reshape(-1, m, len(masks)), masks, parents.reshape(-1, rules, m), local.reshape(-1, rules, m))
+    return Optima(parents, local.sum(axis=-1))
+
+
+@numba.njit(cache=True)
+def _local_scores(scores: Any, masks: Any, parents: Any, out: Any) -> None:
+    """out[d, r, j] = scores[d, j, i] where masks[i] is parents[d, r, j] without bit j."""
+    for d in range(parents.shape[0]):
+        for r in range(parents.shape[1]):
+            for j in range(parents.shape[2]):
+                low = (1 << j) - 1
+                c = (parents[d, r, j] & low) | ((parents[d, r, j] >> 1) & ~low)
+                out[d, r, j] = scores[d, j, np.searchsorted(masks, c)]
 
 
 def _many_nodes(

@@ -76,6 +76,20 @@ def test_the_tie_band_is_that_of_all_optimal_dags(scorer: Scorer, m: int) -> Non
     assert (max(widths) > 0) == (scorer == BIC())
 
 
+@pytest.mark.parametrize("m", [2, 5, 9, 13, 16])
+def test_the_optimum_is_that_of_numpy(m: int) -> None:
+    """A second implementation of the programme, for more nodes than can be enumerated; also by threads and blocks."""
+    rng = np.random.default_rng(m)
+    data = rng.normal(1, 1, (60, m)) @ (np.eye(m) + 0.5 * np.triu(rng.normal(size=(m, m)), k=1))
+    table = naive.bic_table(data)
+    adjacency, score = naive.best_network(table)
+    assert naive.network_score(data, adjacency, BIC()) == pytest.approx(score, rel=1e-9)
+    for threads in (1, 2):
+        found = learn(data, BIC(), rng=0, threads=threads)
+        assert found.score == pytest.approx(score, rel=1e-9)
+        assert naive.markov_class(found.adjacency.astype(float)) == naive.markov_class(adjacency)
+
+
 def test_tie_rules_change_no_optimum_that_is_not_tied() -> None:
     """Scores that differ by a hundred times what all tie weights together can add: the rule has no say."""
 
