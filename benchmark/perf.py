@@ -30,7 +30,7 @@ from scorers.families import block_bits
 from search import all_dags, kernels, learn, rank
 
 # the compiled functions that a trial calls
-KERNELS = ("solve", "_pivots", "_accumulate", "_log_residuals", "_correlation", "_orient", "_sum_rows")
+KERNELS = ("solve", "_pivots", "_accumulate", "log_residuals", "_correlation", "_orient", "_sum_rows")
 
 
 def seconds(task: Callable[[], object], least: float = 0.3, times: int = 5) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 
 from scorers.base import Array, Block, IntArray, Scorer, code_lengths
+from scorers.determinants import log_determinants, small_shares
 from scorers.moments import SMALLEST_EIGENVALUE, Data, Moments
 
 # A block of all children has up to 2^BLOCK_BITS families: it stays in the cache while a score works on it.
@@ -124,16 +125,11 @@ class Families:
         independent = moments.independent(range(m))
         if not independent and max_parents == m - 1:
             moments.refuse_dependent(range(m))
-        logdet = np.empty((*moments.correlation.shape[:-2], 1 << m))
-        sets = logdet.reshape(-1, 1 << m)
-        _pivots(moments.correlation.reshape(-1, m, m), max_parents + 1, sets)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            np.log(logdet, out=logdet)
-        _accumulate(sets)
+        logdet = log_determinants(moments.correlation, max_parents + 1)
         if not independent:  # but the sets that are asked for may be
             # λ ≥ min share / |S|: only sets in which a node has a small share of its variance left can fail
-            for of_set in sets:
-                for suspect in _small_shares(of_set, max_parents + 1, m * SMALLEST_EIGENVALUE):
+            for of_set in logdet.reshape(-1, 1 << m):
+                for suspect in small_shares(of_set, max_parents + 1, m * SMALLEST_EIGENVALUE):
                     moments.refuse_dependent(members(int(suspect)))
         logdet.flags.writeable = False
         return cls(moments, max_parents, logdet)
@@ -214,9 +210,9 @@ class Families:
         sets = (self.logdet.reshape(-1, 1 << self.m), ln_variance.reshape(-1, len(children)))
         out = ln_tau.reshape(-1, len(children), len(masks))
         if len(masks) == 1 << bits:
-            _log_residuals(*sets, children.start, start, out)
+            log_residuals(*sets, children.start, start, out)
         else:
-            _log_residuals_of(*sets, children.start, masks, out)
+            log_residuals_of(*sets, children.start, masks, out)
         return Block(
             n=self.n,
             m=self.m,
@@ -301,70 +297,8 @@ def _refuse_large(m: int, need: int) -> None:
         )
 
 
-@numba.njit(cache=True, error_model="numpy")  # a zero pivot is found by the caller, not raised here
-def _pivots(correlation: Any, size: int, out: Any) -> None:
-    """out[d, S] = residual variance of the lowest node of S given its other nodes, for all |S| ≤ size, else NaN.
-
-    Numeric order visits S after P, which is S without its lowest node b. The Schur complement of P, in rows and
-    columns below P's lowest node, is kept at that node's level of `w`; its entry [b, b] is the pivot, and
-    eliminating b gives the complement of S at level b. Half of all sets end at b = 0 and need no elimination:
-    about 6·2^m operations in all.
-    """
-    m = correlation.shape[1]
-    w = np.empty((m + 1, m, m))
-    count = np.zeros(m + 1, np.int64)  # nodes of the set whose complement is at that level
-    for d in range(out.shape[0]):
-        w[m] = correlation[d]
-        out[d, 0] = 1.0
-        for s in range(1, 1 << m):
-            b = 0
-            while (s >> b) & 1 == 0:
-                b += 1
-            level = b + 1
-            while level < m and (s >> level) & 1 == 0:
-                level += 1
-            count[b] = count[level] + 1
-            if count[b] > size:
-                out[d, s] = np.nan
-                continue
-            pivot = w[level, b, b]
-            out[d, s] = pivot
-            for i in range(b):
-                factor = w[level, b, i] / pivot
-                for j in range(i + 1):
-                    w[b, i, j] = w[level, i, j] - factor * w[level, b, j]
-
-
-@numba.njit(cache=True)
-def _accumulate(logdet: Any) -> None:
-    """From logarithms of pivots to log-determinants: L(S) = ln pivot(S) + L(S without its lowest node)."""
-    for d in range(logdet.shape[0]):
-        of_set = logdet[d]
-        of_set[0] = 0.0
-        for s in range(1, of_set.shape[0]):
-            of_set[s] += of_set[s & (s - 1)]
-
-
-@numba.njit(cache=True)
-def _small_shares(logdet: Any, size: int, least: float) -> Any:
-    """The sets S of up to `size` nodes in which a node has less than a share `least` of its variance left."""
-    m = 0
-    while 1 << m < logdet.shape[0]:
-        m += 1
-    found = []
-    nodes = np.zeros(logdet.shape[0], np.int8)
-    for s in range(1, logdet.shape[0]):
-        nodes[s] = nodes[s & (s - 1)] + 1
-        if nodes[s] <= size:
-            for i in range(m):
-                if (s >> i) & 1 and not logdet[s] - logdet[s ^ (1 << i)] >= np.log(least):  # NaN is less, too
-                    found.append(s)
-                    break
-    return np.array(found, dtype=np.int64)
-
-
-@numba.njit(cache=True)
-def _log_residuals(logdet: Any, ln_variance: Any, child: int, start: int, out: Any) -> None:
+@numba.njit(cache=True, nogil=True)
+def log_residuals(logdet: Any, ln_variance: Any, child: int, start: int, out: Any) -> None:
     """out[d, row, i] = L(S ∪ {j}) − L(S) + ln variance_j, where j = child + row.
 
     S is the compressed mask start + i with a zero put in at bit j. In numeric order each run of 2^j sets without j
@@ -389,8 +323,8 @@ def _log_residuals(logdet: Any, ln_variance: Any, child: int, start: int, out: A
                     out[d, row, i] = with_j[i] - without[i] + ln_variance[d, row]
 
 
-@numba.njit(cache=True)
-def _log_residuals_of(logdet: Any, ln_variance: Any, child: int, masks: Any, out: Any) -> None:
+@numba.njit(cache=True, nogil=True)
+def log_residuals_of(logdet: Any, ln_variance: Any, child: int, masks: Any, out: Any) -> None:
     """The same for some compressed masks: S is masks[i] with a zero put in at bit j."""
     for d in range(out.shape[0]):
         for row in range(out.shape[1]):
