@@ -7,9 +7,9 @@ child j are numbered by the *compressed* mask, which leaves out bit j. Several d
 together: they are the leading axes of all arrays.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numba
@@ -18,6 +18,7 @@ import psutil
 
 from scorers.base import Array, Block, IntArray, Scorer, code_lengths
 from scorers.determinants import log_determinants, small_shares
+from scorers.masks import expand, masks_up_to, members
 from scorers.moments import SMALLEST_EIGENVALUE, Data, Moments
 
 # A block of all children has up to 2^BLOCK_BITS families: it stays in the cache while a score works on it.
@@ -31,38 +32,6 @@ np.empty(4_000_000)
 def block_bits(m: int) -> int:
     """The logarithm of the number of compressed masks in a block of all m children."""
     return min(m - 1, BLOCK_BITS - m.bit_length())
-
-
-def expand(c: Any, j: int) -> Any:
-    """The mask whose compressed form, without bit j, is c; or an array of them.
-
-    Examples
-    --------
-    >>> bin(expand(0b101, 1))
-    '0b1001'
-    """
-    low = (1 << j) - 1
-    return (c & low) | (c & ~low) << 1
-
-
-def members(mask: int) -> tuple[int, ...]:
-    """The nodes of a mask, in order."""
-    return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
-
-
-@lru_cache(maxsize=100)
-def masks_up_to(most: int, start: int, bits: int) -> IntArray:
-    """Those of the 2^bits masks from `start` on that have at most so many members, in order, read-only.
-
-    Examples
-    --------
-    >>> masks_up_to(1, 0, 3)
-    array([0, 1, 2, 4])
-    """
-    masks = np.arange(start, start + (1 << bits))
-    masks = masks[np.bitwise_count(masks) <= most]
-    masks.flags.writeable = False
-    return masks
 
 
 @dataclass(frozen=True)
@@ -111,16 +80,7 @@ class Families:
     @classmethod
     def of_moments(cls, moments: Moments, max_parents: int | None = None) -> "Families":
         """The families of data of which only the moments are known."""
-        n, m = moments.n, moments.m
-        if max_parents is None:
-            max_parents = m - 1
-        if not 0 <= max_parents < m:
-            raise ValueError(f"max_parents must be from 0 to m − 1 = {m - 1}. Got {max_parents} instead.")
-        if n <= max_parents + 1:
-            raise ValueError(
-                f"n = {n} samples cannot fit families with {max_parents} parents and the constant "
-                f"(k = {max_parents + 1}): n > k is needed. Give max_parents ≤ {n - 2}, or more data."
-            )
+        m, max_parents = moments.m, checked_cap(moments, max_parents)
         _refuse_large(m, 8 * (1 << m))
         independent = moments.independent(range(m))
         if not independent and max_parents == m - 1:
@@ -213,16 +173,8 @@ class Families:
             log_residuals(*sets, children.start, start, out)
         else:
             log_residuals_of(*sets, children.start, masks, out)
-        return Block(
-            n=self.n,
-            m=self.m,
-            k=np.bitwise_count(masks).astype(np.int64) + 1,
-            ln_tau=ln_tau,
-            ln_variance=ln_variance,
-            offset=self.moments.offset[..., rows, None],
-            centred=self.moments.centred[..., rows, None],
-            ln_det_parents=lambda: self.ln_det[..., [expand(masks, j) for j in children]],
-            label=lambda where: self._label(children[where[-2]], int(masks[where[-1]])),
+        return block_of(
+            self.moments, children, masks, ln_tau, lambda: self.ln_det[..., [expand(masks, j) for j in children]]
         )
 
     def network(self, parents: IntArray) -> Block:
@@ -248,8 +200,38 @@ class Families:
             sums[..., 1 << i : 2 << i] = sums[..., : 1 << i] + self.moments.ln_variance[..., i : i + 1]
         return self.logdet + sums
 
-    def _label(self, child: int, mask: int) -> str:
-        return self.moments.family(child, self.parents(child, mask))
+
+def checked_cap(moments: Moments, max_parents: int | None) -> int:
+    """The largest number of parents asked for, m − 1 when left out; an error if the data cannot fit it."""
+    n, m = moments.n, moments.m
+    if max_parents is None:
+        max_parents = m - 1
+    if not 0 <= max_parents < m:
+        raise ValueError(f"max_parents must be from 0 to m − 1 = {m - 1}. Got {max_parents} instead.")
+    if n <= max_parents + 1:
+        raise ValueError(
+            f"n = {n} samples cannot fit families with {max_parents} parents and the constant "
+            f"(k = {max_parents + 1}): n > k is needed. Give max_parents ≤ {n - 2}, or more data."
+        )
+    return max_parents
+
+
+def block_of(moments: Moments, children: range, masks: IntArray, ln_tau: Array, ln_det: Callable[[], Array]) -> Block:
+    """The block whose entry [j, i] is the j-th of the children with the i-th of the compressed masks."""
+    rows = slice(children.start, children.stop)
+    return Block(
+        n=moments.n,
+        m=moments.m,
+        k=np.bitwise_count(masks).astype(np.int64) + 1,
+        ln_tau=ln_tau,
+        ln_variance=moments.ln_variance[..., rows, None],
+        offset=moments.offset[..., rows, None],
+        centred=moments.centred[..., rows, None],
+        ln_det_parents=ln_det,
+        label=lambda where: moments.family(
+            children[where[-2]], members(expand(int(masks[where[-1]]), children[where[-2]]))
+        ),
+    )
 
 
 def score_table(families: Families, scorer: Scorer, out: Array | None = None) -> Array:

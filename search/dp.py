@@ -6,7 +6,7 @@
 3. *Backtracking* from the set of all nodes.
 
 Nothing but scores is stored: the choices are found again while going back. The loops are in `search.kernels`; how
-many nodes are done in blocks, by threads and within the memory, is told in `search.large`.
+many nodes are done in blocks and by threads is told in `search.large`, and within the memory in `search.chunked`.
 """
 
 from dataclasses import dataclass
@@ -15,11 +15,14 @@ from os import cpu_count
 import numpy as np
 
 from scorers.base import Array, IntArray, Scorer, code_lengths
-from scorers.families import Families, expand
-from scorers.moments import Data
+from scorers.families import Families
+from scorers.large import LargeFamilies
+from scorers.masks import compressed, expand
+from scorers.moments import Data, Moments
 from scorers.network import checked_adjacency
-from search import kernels
-from search.large import LargeSearch, Meter, Progress, by_child, compressed, refuse_large, workers
+from search import kernels, limits
+from search.chunked import ChunkedSearch
+from search.large import Meter, Progress, WholeSearch, by_child, workers
 from search.ties import TOLERANCE, Ties, band_weights, edge_weights, score_size, shd_of_weights
 
 # Up to this many nodes one thread does everything in one go; from there on threads pay.
@@ -148,14 +151,15 @@ def tie_band(
     return best, random, worst
 
 
-def _families(data: Data | Families, max_parents: int | None) -> Families:
+def _families(data: Data | Families, max_parents: int | None) -> Families | LargeFamilies:
     """The families of the data, if the search fits in memory."""
     if not isinstance(data, Families):
         shape = np.shape(data)
-        if len(shape) == 2:  # else the families say what is wrong
-            refuse_large(shape[1], 8)
-        return Families.of(data, max_parents)
-    refuse_large(data.m, 0)
+        if len(shape) == 2:  # else the moments say what is wrong
+            limits.refuse_large(shape[1])
+        moments = Moments.of(data)
+        return (Families if moments.m <= limits.WHOLE else LargeFamilies).of_moments(moments, max_parents)
+    limits.refuse_large(data.m)
     if max_parents not in (None, data.max_parents):
         raise ValueError(
             f"The families were made for max_parents = {data.max_parents}. Got max_parents = {max_parents}: "
@@ -165,7 +169,7 @@ def _families(data: Data | Families, max_parents: int | None) -> Families:
 
 
 def optima(
-    families: Families,
+    families: Families | LargeFamilies,
     scorer: Scorer,
     weights: Array,
     *,
@@ -192,9 +196,9 @@ def optima(
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be 1 at least. Got {threads} instead.")
     families = families.seen_by(scorer)
-    if families.m <= SMALL and threads in (None, 1):
+    if isinstance(families, Families) and families.m <= SMALL and threads in (None, 1):
         return _few_nodes(families, scorer, weights, tolerance)
-    if families.logdet.ndim > 1:
+    if isinstance(families, Families) and families.logdet.ndim > 1:
         found = [
             _many_nodes(families.at(d), scorer, each, tolerance, threads, progress) for d, each in enumerate(weights)
         ]
@@ -222,18 +226,25 @@ def _few_nodes(families: Families, scorer: Scorer, weights: Array, tolerance: fl
 
 
 def _many_nodes(
-    families: Families,
+    families: Families | LargeFamilies,
     scorer: Scorer,
     weights: Array,
     tolerance: float,
     threads: int | None,
     progress: Progress | None,
 ) -> Optima:
-    sizes = [np.array([expand((1 << k) - 1, j) for j in range(families.m)]) for k in (0, families.max_parents)]
+    m = families.m
+    sizes = [np.array([expand((1 << k) - 1, j) for j in range(m)]) for k in (0, families.max_parents)]
     none, many = (code_lengths(scorer, families.network(each)) for each in sizes)
     epsilon = tolerance * score_size(none, many)
     meter = Meter(progress, len(weights))
     with workers(threads or cpu_count() or 1) as each:
-        parents = np.array([LargeSearch(families, scorer, epsilon * w, each, meter).best() for w in weights])
+        if isinstance(families, Families) and m <= limits.WHOLE:
+            runs = [WholeSearch(families, scorer, epsilon * w, each, meter).best() for w in weights]
+        else:
+            large = LargeFamilies(families.moments, families.max_parents)
+            room = limits.refuse_large(m)
+            runs = [ChunkedSearch(large, scorer, epsilon * w, each, meter, limits.LOW, room).best() for w in weights]
+    parents = np.array(runs)
     scores = np.array([code_lengths(scorer, families.network(masks)).sum() for masks in parents])
     return Optima(parents, scores)

@@ -21,7 +21,7 @@ from scorers import (
     network_score,
     score_table,
 )
-from search import dp, large, learn, rank, tie_band
+from search import dp, learn, rank, tie_band
 from search.dags import adjacency_of, all_dags
 from search.exhaustive import dag_scores
 from search.ties import TOLERANCE, Ties, shd_of_weights
@@ -167,8 +167,9 @@ def test_chunks_find_what_the_whole_table_finds(monkeypatch: pytest.MonkeyPatch,
             options = {"max_parents": cap, "ties": "optimistic", "truth": truth, "threads": threads}
             whole = learn(data, scorer, **options)  # type: ignore[arg-type]
             with monkeypatch.context() as patch:
-                for name, value in {"WHOLE": 6, "LOW": m - 4, "SINK_BITS": 5, "CHILD_BITS": 4}.items():
-                    patch.setattr(large, name, value)
+                for name, value in {"limits.WHOLE": 6, "limits.LOW": m - 4, "large.SINK_BITS": 5}.items():
+                    patch.setattr(f"search.{name}", value)
+                patch.setattr("search.chunked.CHILD_BITS", 4)
                 patch.setattr(dp, "SMALL", 0)
                 patch.setattr("scorers.families.BLOCK_BITS", 7)
                 chunked = learn(data, scorer, **options)  # type: ignore[arg-type]

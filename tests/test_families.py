@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from scorers import BIC, RNML, Block, Families, network_score, score_table
 from scorers.base import Array
+from scorers.determinants import log_determinants
 from scorers.families import BLOCK_BITS
+from scorers.masks import members
 from scorers.moments import Moments
 from tests.naive import fit
 
