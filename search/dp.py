@@ -9,6 +9,8 @@ Nothing but scores is stored: the choices are found again while going back. The 
 many nodes are done in blocks and by threads is told in `search.large`, and within the memory in `search.chunked`.
 """
 
+import logging
+import time
 from dataclasses import dataclass
 from os import cpu_count
 
@@ -25,6 +27,10 @@ from search.chunked import ChunkedSearch
 from search.large import Meter, Progress, WholeSearch, by_child, workers
 from search.ties import TOLERANCE, Ties, band_weights, edge_weights, score_size, shd_of_weights
 
+LOG = logging.getLogger("search")
+
+# Up to this many nodes are searched for an estimate.
+SAMPLE = 20
 # Up to this many nodes one thread does everything in one go; from there on threads pay.
 SMALL = 15
 
@@ -96,7 +102,8 @@ def learn(
     threads : int, optional
         Threads to use; all cores for many nodes, one for few.
     progress : callable, optional
-        Called now and then with the share of the work that is done, from 0 to 1, if there are many nodes.
+        Called now and then with the share of the work that is done, from 0 to 1, if there are many nodes. What it
+        will take is told before: by `estimate`, and above 25 nodes as a message of the logger "search".
 
     Returns
     -------
@@ -119,6 +126,27 @@ def learn(
     weights = edge_weights(ties, families.m, truth, rng)
     found = optima(families, scorer, weights[None], threads=threads, progress=progress)
     return Network(found.adjacencies[0], float(found.scores[0]))
+
+
+def estimate(
+    data: Data | Families, scorer: Scorer, *, max_parents: int | None = None, threads: int | None = None
+) -> limits.Estimate:
+    """What `learn` will take, as a search of up to 20 of the nodes suggests: that takes a second at most.
+
+    Parameters
+    ----------
+    data, scorer, max_parents, threads
+        As in `learn`.
+
+    Returns
+    -------
+    Estimate
+        Time and memory; printed, a line that says so.
+    """
+    if isinstance(data, Families):
+        seen = data.seen_by(scorer)
+        return _estimate(LargeFamilies(seen.moments, seen.max_parents), scorer, threads)
+    return _estimate(LargeFamilies.of_moments(Moments.of(data), max_parents).seen_by(scorer), scorer, threads)
 
 
 def tie_band(
@@ -234,17 +262,47 @@ def _many_nodes(
     progress: Progress | None,
 ) -> Optima:
     m = families.m
+    if m > limits.WHOLE and LOG.isEnabledFor(logging.INFO):
+        LOG.info("%s", _estimate(LargeFamilies(families.moments, families.max_parents), scorer, threads))
+    return _search(families, scorer, weights, tolerance, threads, progress, limits.LOW if m > limits.WHOLE else None)
+
+
+def _search(
+    families: Families | LargeFamilies,
+    scorer: Scorer,
+    weights: Array,
+    tolerance: float,
+    threads: int | None,
+    progress: Progress | None,
+    low: int | None,
+) -> Optima:
+    """The best networks; in chunks of so many low nodes, if there is a number."""
+    m = families.m
     sizes = [np.array([expand((1 << k) - 1, j) for j in range(m)]) for k in (0, families.max_parents)]
     none, many = (code_lengths(scorer, families.network(each)) for each in sizes)
     epsilon = tolerance * score_size(none, many)
     meter = Meter(progress, len(weights))
     with workers(threads or cpu_count() or 1) as each:
-        if isinstance(families, Families) and m <= limits.WHOLE:
+        if isinstance(families, Families) and low is None:
             runs = [WholeSearch(families, scorer, epsilon * w, each, meter).best() for w in weights]
         else:
             large = LargeFamilies(families.moments, families.max_parents)
             room = limits.refuse_large(m)
-            runs = [ChunkedSearch(large, scorer, epsilon * w, each, meter, limits.LOW, room).best() for w in weights]
+            runs = [ChunkedSearch(large, scorer, epsilon * w, each, meter, low or m, room).best() for w in weights]
     parents = np.array(runs)
     scores = np.array([code_lengths(scorer, families.network(masks)).sum() for masks in parents])
     return Optima(parents, scores)
+
+
+def _estimate(all_families: LargeFamilies, scorer: Scorer, threads: int | None) -> limits.Estimate:
+    """The time of some of the nodes, searched in the way that all will be, times the number of families."""
+    m, few = all_families.m, min(all_families.m, SAMPLE)
+    whole = m <= limits.WHOLE
+    moments, max_parents = all_families.moments.of_nodes(range(few)), min(all_families.max_parents, few - 1)
+    families = Families.of_moments(moments, max_parents) if whole else LargeFamilies(moments, max_parents)
+    took = np.inf
+    for _ in range(2):  # the first time may have to compile
+        start = time.perf_counter()
+        _search(families, scorer, np.zeros((1, few, few)), TOLERANCE, threads, None, None if whole else few - 3)
+        took = min(took, time.perf_counter() - start)
+    return limits.Estimate(m, took * (m << m) / (few << few), *limits.memory(m))

@@ -1,23 +1,53 @@
-"""What a search needs: memory, and time, told before it starts."""
+"""What a search needs, told before it starts: memory, and time from a search of a few of its nodes."""
+
+from dataclasses import dataclass
 
 import psutil
 
 # The table of all children is in memory up to this many nodes; above, that of LOW nodes is.
-WHOLE, LOW = 23, 22
+WHOLE, LOW = 25, 24
 # Bytes for what does not grow with m.
 REST = 1 << 28
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the search for the best of m nodes will take.
+
+    Attributes
+    ----------
+    m : int
+        Nodes.
+    seconds : float
+        Time, as a search of fewer of the nodes suggests.
+    memory : int
+        Bytes that it needs.
+    lists : int
+        Bytes more that it uses if the data ask for them and the memory has them: see `search.chunked`.
+    """
+
+    m: int
+    seconds: float
+    memory: int
+    lists: int
+
+    def __str__(self) -> str:
+        """One line for people."""
+        time = f"{self.seconds:.1f} s" if self.seconds < 100 else f"{self.seconds / 60:.0f} min"
+        more = f" to {(self.memory + self.lists) / 1e9:.1f}" if self.lists else ""
+        return f"The best of m = {self.m} nodes will take about {time} and {self.memory / 1e9:.1f}{more} GB."
 
 
 def memory(m: int) -> tuple[int, int]:
     """Bytes that the search for the best of m nodes needs, and how many more it can use.
 
-    A table of the log-determinants and one of the best scores of all sets of nodes, and the table of all children; for
-    many nodes the best scores and their sinks, a chunk of the table, and what is listed.
+    For few nodes: the log-determinants and best scores of all sets, and the table of all children. For many: the best
+    scores and sinks of all sets, and a chunk of the table with its log-determinants; more is used for lists.
 
     Examples
     --------
-    >>> [round(sum(memory(m)) / 1e9, 1) for m in (20, 25, 28, 30)]
-    [0.4, 0.0, 0.0, 0.0]
+    >>> [round(sum(memory(m)) / 1e9, 1) for m in (22, 25, 28, 30)]
+    [0.7, 4.2, 6.7, 20.4]
     """
     if m <= WHOLE:
         return (16 << m) + (8 * m << (m - 1)) + REST, 0
@@ -25,7 +55,7 @@ def memory(m: int) -> tuple[int, int]:
 
 
 def refuse_large(m: int) -> int:
-    """Raise if the search needs more memory than is free; else the bytes that are free for lists."""
+    """Raise if the search needs more memory than is free; else the bytes that it may use for lists."""
     if m > 60:
         raise MemoryError(f"The best network of m = {m} nodes is one of sets of 2^{m}: no memory holds them.")
     need, more = memory(m)
