@@ -91,7 +91,7 @@ def search() -> None:
         one, two = (_learn_seconds(m, threads) for threads in (1, 2))
         growth = (one / before[1]) ** (1 / (m - before[0])) if before else float("nan")
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            peak, _ = pool.submit(_peak_memory, m).result()
+            peak = pool.submit(_learn_once, m).result()[0]
         print(
             f"  m = {m}  1 thread {one * 1e3:8.2f} ms  2 threads {two * 1e3:8.2f} ms  growth {growth:4.2f}  "
             f"peak {peak:5.2f} GB"
@@ -168,10 +168,9 @@ def large(m: int) -> None:
     """The best of m nodes, with an estimate and progress, in a process of its own; and what hill climbing finds."""
     data = sample(m)
     print(estimate(data, BIC()))
-    start = time.perf_counter()
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        peak, score = pool.submit(_peak_memory, m, True).result()
-    print(f"m = {m}: score {score:.6f} in {time.perf_counter() - start:.1f} s, all included; peak {peak:.2f} GB")
+        peak, took, cpu, score = pool.submit(_learn_once, m, True).result()
+    print(f"m = {m}: score {score:.6f} in {took:.1f} s, {cpu:.1f} s of processors; peak {peak:.2f} GB")
     moments = Moments.of(data)
     climbed = [climb(moments, BIC(), random_start(m, np.random.default_rng(seed)))[1] for seed in range(20)]
     print(
@@ -220,8 +219,8 @@ def _stream_seconds(m: int) -> float:
     return seconds(lambda: np.add(table, 1.0, out=table), times=3)
 
 
-def _peak_memory(m: int, progress: bool = False) -> tuple[float, float]:
-    """GB of a process that does nothing but find the best of m nodes (ru_maxrss would count the parent's); its score.
+def _learn_once(m: int, progress: bool = False) -> tuple[float, float, float, float]:
+    """The best of m nodes, in a process that does nothing else: its peak memory in GB, time, processor time, and score.
 
     With `progress`, a line for every tenth of the work.
     """
@@ -233,10 +232,11 @@ def _peak_memory(m: int, progress: bool = False) -> tuple[float, float]:
             tenth = int(share * 10)
             print(f"  {share:4.0%}  {time.perf_counter() - start:7.1f} s", flush=True)
 
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     score = learn(sample(m), BIC(), rng=0, progress=show if progress else None).score
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1e6, score
+    took, cpu = time.perf_counter() - start, time.process_time() - cpu
+    status = Path("/proc/self/status").read_text()  # ru_maxrss would count the parent's
+    return int(status.split("VmHWM:")[1].split()[0]) / 1e6, took, cpu, score
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ Values = tuple[Any, ...]
 ENGINE = (
     *("scorers.base", "scorers.masks", "scorers.moments", "scorers.determinants", "scorers.families", "scorers.large"),
     *("scorers.network", "search.dags", "search.ties", "search.kernels", "search.large", "search.chunked", "search.dp"),
-    "search.exhaustive",
+    *("search.exhaustive", "search.chunk_kernels"),
     *("benchmark.design", "benchmark.generate", "benchmark.metrics", "benchmark.sortability", "benchmark.trial"),
 )
 LIBRARIES = ("numpy", "scipy", "numba")

@@ -16,7 +16,7 @@ from scorers.base import Array, IntArray, Scorer, code_lengths
 from scorers.families import block_bits
 from scorers.large import LargeFamilies
 from scorers.masks import compressed, expand, masks_up_to, members
-from search import kernels
+from search import chunk_kernels, kernels
 from search.large import Each, Meter, by_child, layers
 
 # Sets that one thread does at a time: of one high child, and in a pass that needs no table, as powers of two.
@@ -78,18 +78,18 @@ class ChunkedSearch:
             if not again:
                 clear(first)
             for of_block in lists:
-                kernels.join(*of_block[first >> bits], best, first)
+                chunk_kernels.join(*of_block[first >> bits], best, first)
             start, masks, scores = self.scores(children, high, first, bits)
             listing = self.room > 0
             most = scores.size + 1 if listing else 0
             listed = np.empty(len(children) + 1, np.int32), np.empty(most, np.uint16), np.empty(most)
-            kernels.join_and_list(scores, masks, weights, start, best, first, size, listing, *listed)
+            chunk_kernels.join_and_list(scores, masks, weights, start, best, first, size, listing, *listed)
             if listing:
                 self.keep(new, first >> bits, listed)
             self.meter.add(len(children) * size / (self.m << (self.m - 1)))
 
         def strike(block: int) -> None:
-            kernels.still_least(*new[block], best, block << bits)
+            chunk_kernels.still_least(*new[block], best, block << bits)
             self.keep(new, block, new[block])
 
         if again:
@@ -157,7 +157,7 @@ class ChunkedSearch:
         piece = min(1 << PIECE_BITS, best.shape[1])
         self.each(lambda i: kernels.minimise(best[0, i : i + piece], size), range(0, best.shape[1], piece))
         columns = min(piece, 1 << 12)
-        self.each(lambda i: kernels.minimise_columns(best[0], piece, i, i + columns), range(0, piece, columns))
+        self.each(lambda i: chunk_kernels.minimise_columns(best[0], piece, i, i + columns), range(0, piece, columns))
 
     def start(self, total: Array, empty: bool) -> None:
         """No network is known yet, but perhaps that without nodes."""
@@ -172,14 +172,14 @@ class ChunkedSearch:
 
         def step(i: int) -> None:
             here = slice(i, i + piece)
-            kernels.relax_high(total[here], without[here], best[here], j, sink[here])
+            chunk_kernels.relax_high(total[here], without[here], best[here], j, sink[here])
 
         self.each(step, range(0, len(total), piece))
 
     def best_sinks(self, best: Array, total: Array, sink: npt.NDArray[np.int8]) -> None:
         """The low children as sinks of the sets of a chunk."""
         for layer in layers(self.low):
-            self.each(lambda block: kernels.recorded_sinks(best, total, block.start, block.stop, sink), layer)
+            self.each(lambda block: chunk_kernels.recorded_sinks(best, total, block.start, block.stop, sink), layer)
 
     def backtrack(self, sinks: npt.NDArray[np.int8]) -> IntArray:
         """Go back along recorded sinks, and find the parents of each among the nodes that are left."""

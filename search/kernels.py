@@ -11,18 +11,19 @@ import numpy as np
 
 
 @numba.njit(inline="always")
-def _min(a: Any, b: Any) -> Any:
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller of two numbers, in a form that becomes one instruction."""
     return a if a < b else b
 
 
 @numba.njit(inline="always")
-def _min_of_eight(y: Any, i: int, step: int) -> None:
+def min_of_eight(y: Any, i: int, step: int) -> None:
     """y[i + c·step] = min of y over c with any of its three bits left out."""
     y0, y1, y2, y3 = y[i], y[i + step], y[i + 2 * step], y[i + 3 * step]
     y4, y5, y6, y7 = y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step]
-    y1, y3, y5, y7 = _min(y0, y1), _min(y2, y3), _min(y4, y5), _min(y6, y7)
-    y2, y3, y6, y7 = _min(y0, y2), _min(y1, y3), _min(y4, y6), _min(y5, y7)
-    y4, y5, y6, y7 = _min(y0, y4), _min(y1, y5), _min(y2, y6), _min(y3, y7)
+    y1, y3, y5, y7 = smaller(y0, y1), smaller(y2, y3), smaller(y4, y5), smaller(y6, y7)
+    y2, y3, y6, y7 = smaller(y0, y2), smaller(y1, y3), smaller(y4, y6), smaller(y5, y7)
+    y4, y5, y6, y7 = smaller(y0, y4), smaller(y1, y5), smaller(y2, y6), smaller(y3, y7)
     y[i + step], y[i + 2 * step], y[i + 3 * step] = y1, y2, y3
     y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step] = y4, y5, y6, y7
 
@@ -34,7 +35,7 @@ def _min_over_three_bits(x: Any, step: int) -> None:
     for g in range(groups.shape[0]):
         y = groups[g]
         for i in range(step):
-            _min_of_eight(y, i, step)
+            min_of_eight(y, i, step)
 
 
 @numba.njit(inline="always")
@@ -44,8 +45,8 @@ def _min_over_two_bits(x: Any, step: int) -> None:
         y = groups[g]
         for i in range(step):
             y0, y1, y2, y3 = y[i], y[i + step], y[i + 2 * step], y[i + 3 * step]
-            y1, y3 = _min(y0, y1), _min(y2, y3)
-            y[i + step], y[i + 2 * step], y[i + 3 * step] = y1, _min(y0, y2), _min(y1, y3)
+            y1, y3 = smaller(y0, y1), smaller(y2, y3)
+            y[i + step], y[i + 2 * step], y[i + 3 * step] = y1, smaller(y0, y2), smaller(y1, y3)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -59,11 +60,11 @@ def _min_over_bits(x: Any, step: int) -> None:
     elif 2 * step <= x.shape[0]:
         pairs = x.reshape(2, step)
         for i in range(step):
-            pairs[1, i] = _min(pairs[0, i], pairs[1, i])
+            pairs[1, i] = smaller(pairs[0, i], pairs[1, i])
 
 
 @numba.njit(inline="always")
-def _place_child(scores: Any, masks: Any, weights: Any, start: int, join: bool, x: Any) -> None:
+def place_child(scores: Any, masks: Any, weights: Any, start: int, join: bool, x: Any) -> None:
     """One child's local scores, of the parent sets `masks`, to their places in x, with tie weights added.
 
     x[c] belongs to the parent set start + c; what has no score is infinite. weights[b] is the weight of bit b. With
@@ -88,7 +89,7 @@ def _place_child(scores: Any, masks: Any, weights: Any, start: int, join: bool, 
             z = x[t * size : (t + 1) * size]
             if join:
                 for c in range(size):
-                    z[c] = _min(y[c] + (low[c] + high[t]), z[c])
+                    z[c] = smaller(y[c] + (low[c] + high[t]), z[c])
             else:
                 for c in range(size):
                     z[c] = y[c] + (low[c] + high[t])
@@ -97,11 +98,11 @@ def _place_child(scores: Any, masks: Any, weights: Any, start: int, join: bool, 
             x[:] = np.inf
         for i in range(masks.shape[0]):
             c = masks[i] - start
-            x[c] = _min(scores[i] + (low[c & (size - 1)] + high[c // size]), x[c])
+            x[c] = smaller(scores[i] + (low[c & (size - 1)] + high[c // size]), x[c])
 
 
 @numba.njit(inline="always")
-def _minimise_child(x: Any) -> None:
+def minimise_child(x: Any) -> None:
     """The best parents of one child within a block of candidate sets: the min-zeta transform over the block's bits."""
     if x.shape[0] < 4096:
         _min_over_bits(x, 1)
@@ -117,74 +118,16 @@ def _minimise_child(x: Any) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def place(scores: Any, masks: Any, weights: Any, start: int, join: bool, best: Any, first: int, size: int) -> None:
-    """Move a block of local scores to its place in `best`, with tie weights added: see `_place_child`."""
+    """Move a block of local scores to its place in `best`, with tie weights added: see `place_child`."""
     for j in range(best.shape[0]):
-        _place_child(scores[j], masks, weights[j], start, join, best[j, first : first + size])
+        place_child(scores[j], masks, weights[j], start, join, best[j, first : first + size])
 
 
 @numba.njit(cache=True, nogil=True)
 def minimise_block(best: Any, first: int, size: int) -> None:
     """The best parents within a block of candidate sets."""
     for j in range(best.shape[0]):
-        _minimise_child(best[j, first : first + size])
-
-
-@numba.njit(cache=True, nogil=True)
-def join(ends: Any, places: Any, values: Any, best: Any, first: int) -> None:
-    """The least of what is there and of listed scores: those of child j end at ends[j + 1]."""
-    for j in range(best.shape[0]):
-        x = best[j]
-        for i in range(ends[j], ends[j + 1]):
-            c = first + places[i]
-            x[c] = _min(values[i], x[c])
-
-
-@numba.njit(cache=True, nogil=True)
-def join_and_list(
-    scores: Any,
-    masks: Any,
-    weights: Any,
-    start: int,
-    best: Any,
-    first: int,
-    size: int,
-    listing: bool,
-    ends: Any,
-    places: Any,
-    values: Any,
-) -> None:
-    """`place` with join, then `minimise_block`; and a list of the scores that are the best within their block.
-
-    `places` and `values` have room for one more than there can be.
-    """
-    local = np.empty(size)
-    k = 0
-    ends[0] = 0
-    for j in range(best.shape[0]):
-        x = best[j, first : first + size]
-        _place_child(scores[j], masks, weights[j], start, False, local)
-        for c in range(size):
-            x[c] = _min(local[c], x[c])
-        _minimise_child(x)
-        if listing:
-            for c in range(size):
-                places[k], values[k] = c, local[c]  # written over if it is not to be listed
-                k += (local[c] == x[c]) & (local[c] < np.inf)
-        ends[j + 1] = k
-
-
-@numba.njit(cache=True, nogil=True)
-def still_least(ends: Any, places: Any, values: Any, best: Any, first: int) -> None:
-    """Strike from a list, in place, the scores that are more than the best of their candidate set."""
-    k = begin = 0
-    for j in range(best.shape[0]):
-        x = best[j]
-        for i in range(begin, ends[j + 1]):
-            least = values[i] == x[first + places[i]]
-            places[k], values[k] = places[i], values[i]
-            k += least
-        begin = ends[j + 1]
-        ends[j + 1] = k
+        minimise_child(best[j, first : first + size])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -200,48 +143,27 @@ def minimise(x: Any, step: int) -> None:
     _min_over_bits(x, size)
 
 
-@numba.njit(cache=True, nogil=True)
-def minimise_columns(x: Any, step: int, first: int, last: int) -> None:
-    """The transform's bits from `step` on for sets whose lower bits are from first to last: threads share a child."""
-    rows = x.shape[0] // step
-    bit = 1
-    while 8 * bit <= rows:
-        for group in range(0, rows, 8 * bit):
-            for row in range(group, group + bit):
-                y = x[row * step : (row + 7 * bit + 1) * step]
-                for i in range(first, last):
-                    _min_of_eight(y, i, bit * step)
-        bit *= 8
-    while 2 * bit <= rows:
-        for row in range(rows):
-            if row & bit:
-                without, y = x[(row - bit) * step : (row - bit + 1) * step], x[row * step : (row + 1) * step]
-                for i in range(first, last):
-                    y[i] = _min(without[i], y[i])
-        bit *= 2
-
-
 @numba.njit(inline="always")
 def _relax(total: Any, without: Any, best: Any) -> None:
     """total[i] = min(total[i], without[i] + best[i])."""
     for i in range(total.shape[0]):
-        total[i] = _min(without[i] + best[i], total[i])
+        total[i] = smaller(without[i] + best[i], total[i])
 
 
 @numba.njit(inline="always")
 def _relax_eight(t: Any, b0: Any, b1: Any, b2: Any) -> None:
     """The sets of nodes 0, 1, 2 on top of one set of higher nodes, in numeric order."""
-    t[1] = _min(t[0] + b0[0], t[1])
-    t[2] = _min(t[0] + b1[0], t[2])
-    t[3] = _min(_min(t[2] + b0[1], t[1] + b1[1]), t[3])
-    t[4] = _min(t[0] + b2[0], t[4])
-    t[5] = _min(_min(t[4] + b0[2], t[1] + b2[1]), t[5])
-    t[6] = _min(_min(t[4] + b1[2], t[2] + b2[2]), t[6])
-    t[7] = _min(_min(_min(t[6] + b0[3], t[5] + b1[3]), t[3] + b2[3]), t[7])
+    t[1] = smaller(t[0] + b0[0], t[1])
+    t[2] = smaller(t[0] + b1[0], t[2])
+    t[3] = smaller(smaller(t[2] + b0[1], t[1] + b1[1]), t[3])
+    t[4] = smaller(t[0] + b2[0], t[4])
+    t[5] = smaller(smaller(t[4] + b0[2], t[1] + b2[1]), t[5])
+    t[6] = smaller(smaller(t[4] + b1[2], t[2] + b2[2]), t[6])
+    t[7] = smaller(smaller(smaller(t[6] + b0[3], t[5] + b1[3]), t[3] + b2[3]), t[7])
 
 
 @numba.njit(inline="always")
-def _relax_thirty_two(best: Any, t: Any, c: int) -> None:
+def relax_thirty_two(best: Any, t: Any, c: int) -> None:
     """The sets of nodes 0 to 4 on top of one set of higher nodes, whose compressed mask is c."""
     _relax_eight(t[:8], best[0, c : c + 4], best[1, c : c + 4], best[2, c : c + 4])
     _relax(t[8:16], t[:8], best[3, c : c + 8])
@@ -253,7 +175,7 @@ def _relax_thirty_two(best: Any, t: Any, c: int) -> None:
 
 
 @numba.njit(inline="always")
-def _compress(s: int, j: int) -> int:
+def compress(s: int, j: int) -> int:
     """The mask s, in which bit j is zero, without bit j."""
     low = (1 << j) - 1
     return (s & low) | ((s >> 1) & ~low)
@@ -272,63 +194,16 @@ def sinks(best: Any, total: Any, first: int, last: int) -> None:
             for j in range(m):
                 if (s >> j) & 1:
                     without = s ^ (1 << j)
-                    total[s] = _min(total[without] + best[j, _compress(without, j)], total[s])
+                    total[s] = smaller(total[without] + best[j, compress(without, j)], total[s])
         return
     for s in range(first, last, 32):
         t = total[s : s + 32]
         for j in range(5, m):
             if (s >> j) & 1:
                 without = s ^ (1 << j)
-                c = _compress(without, j)
+                c = compress(without, j)
                 _relax(t, total[without : without + 32], best[j, c : c + 32])
-        _relax_thirty_two(best, t, s >> 1)
-
-
-@numba.njit(cache=True, nogil=True)
-def relax_high(total: Any, without: Any, best: Any, j: int, sink: Any) -> None:
-    """total[i] = min(total[i], without[i] + best[i]), and j as the sink where that is not more."""
-    for i in range(total.shape[0]):
-        x = without[i] + best[i]
-        if x <= total[i]:
-            total[i] = x
-            sink[i] = j
-
-
-@numba.njit(inline="always")
-def _record(t: Any, best: Any, j: int, run: int, found: Any) -> None:
-    """Child j < 5, run = 2^j, as the sink of those of 32 sets whose score it gives."""
-    for h in range(0, 32, 2 * run):
-        for i in range(h, h + run):
-            found[i + run] = j if t[i] + best[i - h // 2] == t[i + run] else found[i + run]
-
-
-@numba.njit(cache=True, nogil=True)
-def recorded_sinks(best: Any, total: Any, first: int, last: int, sink: Any) -> None:
-    """As `sinks`, of five nodes at least; sink[S] = the lowest of the children whose sum is total[S], if one's is."""
-    m = best.shape[0]
-    found = np.empty(32, np.int64)  # as wide as a score: one instruction chooses eight of both
-    for s in range(first, last, 32):
-        t = total[s : s + 32]
-        for i in range(32):
-            found[i] = sink[s + i]
-        for j in range(m - 1, 4, -1):
-            if (s >> j) & 1:
-                without = s ^ (1 << j)
-                c = _compress(without, j)
-                u, b = total[without : without + 32], best[j, c : c + 32]
-                for i in range(32):
-                    x = u[i] + b[i]
-                    found[i] = j if x <= t[i] else found[i]
-                    t[i] = x if x <= t[i] else t[i]
-        _relax_thirty_two(best, t, s >> 1)
-        c = s >> 1
-        _record(t, best[4, c : c + 16], 4, 16, found)
-        _record(t, best[3, c : c + 16], 3, 8, found)
-        _record(t, best[2, c : c + 16], 2, 4, found)
-        _record(t, best[1, c : c + 16], 1, 2, found)
-        _record(t, best[0, c : c + 16], 0, 1, found)
-        for i in range(32):
-            sink[s + i] = found[i]
+        relax_thirty_two(best, t, s >> 1)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -342,12 +217,10 @@ def backtrack(best: Any, total: Any, parents: Any) -> None:
     s = (1 << m) - 1
     while s:
         j = 0
-        while j < m - 1 and (
-            (s >> j) & 1 == 0 or total[s ^ (1 << j)] + best[j, _compress(s ^ (1 << j), j)] != total[s]
-        ):
+        while j < m - 1 and ((s >> j) & 1 == 0 or total[s ^ (1 << j)] + best[j, compress(s ^ (1 << j), j)] != total[s]):
             j += 1
         s ^= 1 << j
-        c = _compress(s, j)
+        c = compress(s, j)
         score = best[j, c]
         for b in range(m - 1):
             if (c >> b) & 1 and best[j, c ^ (1 << b)] == score:
@@ -368,8 +241,8 @@ def solve(scores: Any, masks: Any, weights: Any, parents: Any) -> None:
     for d in range(parents.shape[0]):
         for r in range(parents.shape[1]):
             for j in range(m):
-                _place_child(scores[d, j], masks, weights[d, r, j], 0, False, best[j])
-                _minimise_child(best[j])
+                place_child(scores[d, j], masks, weights[d, r, j], 0, False, best[j])
+                minimise_child(best[j])
             total[:] = np.inf
             total[0] = 0.0
             sinks(best, total, 0, 1 << m)

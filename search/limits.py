@@ -55,7 +55,7 @@ def memory(m: int) -> tuple[int, int]:
 
 
 def refuse_large(m: int) -> int:
-    """Raise if the search needs more memory than is free; else the bytes that it may use for lists."""
+    """Raise if the search needs more memory than is free; else the bytes that it may use for lists: half of the rest, at most."""
     if m > 60:
         raise MemoryError(f"The best network of m = {m} nodes is one of sets of 2^{m}: no memory holds them.")
     need, more = memory(m)
@@ -65,4 +65,4 @@ def refuse_large(m: int) -> int:
             f"The best network of m = {m} nodes needs {need / 2**30:,.1f} GiB, and {free / 2**30:,.1f} GiB are free. "
             "Search fewer nodes: each node less halves it."
         )
-    return min(more, free - need)
+    return min(more, (free - need) // 2)

@@ -157,26 +157,6 @@ def test_causal_learn_finds_the_same_class(m: int) -> None:
     assert naive.markov_class(ours.adjacency.astype(float)) == naive.markov_class(theirs)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_chunks_find_what_the_whole_table_finds(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    """What serves above m = 25, on few nodes: 4 high ones, and blocks so small that there are many."""
-    rng = np.random.default_rng(9)
-    for m, cap in ((9, None), (10, 3)):
-        truth, data = sample(rng, 100, m)
-        for scorer in (BIC(), RNML()):
-            options = {"max_parents": cap, "ties": "optimistic", "truth": truth, "threads": threads}
-            whole = learn(data, scorer, **options)  # type: ignore[arg-type]
-            with monkeypatch.context() as patch:
-                for name, value in {"limits.WHOLE": 6, "limits.LOW": m - 4, "large.SINK_BITS": 5}.items():
-                    patch.setattr(f"search.{name}", value)
-                patch.setattr("search.chunked.CHILD_BITS", 4)
-                patch.setattr(dp, "SMALL", 0)
-                patch.setattr("scorers.families.BLOCK_BITS", 7)
-                chunked = learn(data, scorer, **options)  # type: ignore[arg-type]
-            assert chunked.score == whole.score
-            assert shd_of_weights(truth, chunked.adjacency) == shd_of_weights(truth, whole.adjacency)
-
-
 @pytest.mark.parametrize("cap", [None, 3])
 def test_threads_and_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch, cap: int | None) -> None:
     """All in one go, or in blocks by one or two threads; 18 nodes have more sets than one pass of the cache."""
