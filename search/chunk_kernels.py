@@ -113,11 +113,12 @@ def _record(t: Any, best: Any, j: int, run: int, found: Any) -> None:
 def recorded_sinks(best: Any, total: Any, first: int, last: int, sink: Any) -> None:
     """As `sinks`, of five nodes at least; sink[S] = the lowest of the children whose sum is total[S], if one's is."""
     m = best.shape[0]
-    found = np.empty(32, np.int64)  # as wide as a score: one instruction chooses eight of both
+    # Of both, copies of our own and as wide as a score: one instruction then chooses several.
+    least, found = np.empty(32), np.empty(32, np.int64)
     for s in range(first, last, 32):
         t = total[s : s + 32]
         for i in range(32):
-            found[i] = sink[s + i]
+            least[i], found[i] = t[i], sink[s + i]
         for j in range(m - 1, 4, -1):
             if (s >> j) & 1:
                 without = s ^ (1 << j)
@@ -125,8 +126,10 @@ def recorded_sinks(best: Any, total: Any, first: int, last: int, sink: Any) -> N
                 u, b = total[without : without + 32], best[j, c : c + 32]
                 for i in range(32):
                     x = u[i] + b[i]
-                    found[i] = j if x <= t[i] else found[i]
-                    t[i] = x if x <= t[i] else t[i]
+                    found[i] = j if x <= least[i] else found[i]
+                    least[i] = x if x <= least[i] else least[i]
+        for i in range(32):
+            t[i] = least[i]
         relax_thirty_two(best, t, s >> 1)
         c = s >> 1
         _record(t, best[4, c : c + 16], 4, 16, found)

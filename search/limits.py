@@ -55,7 +55,7 @@ def memory(m: int) -> tuple[int, int]:
 
 
 def refuse_large(m: int) -> int:
-    """Raise if the search needs more memory than is free; else the bytes that it may use for lists: half of the rest, at most."""
+    """Raise if the search needs more memory than is free; else the bytes it may use for lists, half of the rest."""
     if m > 60:
         raise MemoryError(f"The best network of m = {m} nodes is one of sets of 2^{m}: no memory holds them.")
     need, more = memory(m)
