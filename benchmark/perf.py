@@ -90,9 +90,7 @@ def search() -> None:
     took = seconds(lambda: rank(ranked, BIC(), truth))
     print(f"All {len(all_dags(5)):,} DAGs on 5 nodes ranked, after the families: {took * 1e3:.2f} ms")
 
-    print(
-        "The best network under BIC, n = 500, families included; growth is that of one thread for one node more."
-    )
+    print("The best network under BIC, n = 500, families included; growth is that of one thread for one node more.")
     alone: dict[int, float] = {}
     for m in (10, 12, 15, 18, 20, 22, 25):
         one, two = (_learn_seconds(m, threads) for threads in (1, 2))

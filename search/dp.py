@@ -103,7 +103,7 @@ def learn(
         Threads to use; all cores for many nodes, one for few.
     progress : callable, optional
         Called now and then with the share of the work that is done, from 0 to 1, if there are many nodes. What it
-        will take is told before: by `estimate`, and above 25 nodes as a message of the logger "search".
+        will take is told before: by `estimate`, and above 23 nodes as a message of the logger "search".
 
     Returns
     -------
@@ -264,7 +264,7 @@ def _many_nodes(
     m = families.m
     if m > limits.WHOLE and LOG.isEnabledFor(logging.INFO):
         LOG.info("%s", _estimate(LargeFamilies(families.moments, families.max_parents), scorer, threads))
-    return _search(families, scorer, weights, tolerance, threads, progress, limits.LOW if m > limits.WHOLE else None)
+    return _search(families, scorer, weights, tolerance, threads, progress, limits.low_nodes(families.m))
 
 
 def _search(

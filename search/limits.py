@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import psutil
 
-# The table of all children is in memory up to this many nodes; above, that of LOW nodes is.
-WHOLE, LOW = 25, 24
+# The table of all children is in memory up to this many nodes: to touch 4 GB of fresh memory for 25 nodes takes longer
+# than to search them in chunks. Above, chunks have this many low nodes at most.
+WHOLE, LOW = 23, 24
 # Bytes for what does not grow with m.
 REST = 1 << 28
 
@@ -38,6 +39,11 @@ class Estimate:
         return f"The best of m = {self.m} nodes will take about {time} and {self.memory / 1e9:.1f}{more} GB."
 
 
+def low_nodes(m: int) -> int | None:
+    """How many of m nodes are low, if there are so many that the table is made in chunks: eight chunks at least."""
+    return None if m <= WHOLE else min(LOW, m - 3)
+
+
 def memory(m: int) -> tuple[int, int]:
     """Bytes that the search for the best of m nodes needs, and how many more it can use.
 
@@ -47,11 +53,12 @@ def memory(m: int) -> tuple[int, int]:
     Examples
     --------
     >>> [round(sum(memory(m)) / 1e9, 1) for m in (22, 25, 28, 30)]
-    [0.7, 4.2, 6.7, 20.4]
+    [0.7, 1.3, 6.7, 20.4]
     """
-    if m <= WHOLE:
+    low = low_nodes(m)
+    if low is None:
         return (16 << m) + (8 * m << (m - 1)) + REST, 0
-    return (9 << m) + (8 * LOW << (LOW - 1)) + (16 << LOW) + REST, 8 << m
+    return (9 << m) + (8 * low << (low - 1)) + (16 << low) + REST, 8 << m
 
 
 def refuse_large(m: int) -> int:
