@@ -13,7 +13,8 @@ import numpy as np
 
 from scorers.base import IntArray, Scorer
 from scorers.bic import BIC
-from scorers.families import Families, expand, score_table
+from scorers.families import Families, score_table
+from scorers.masks import expand
 
 
 @runtime_checkable

@@ -1,9 +1,9 @@
-"""Speed: `python -m benchmark.perf [families] [search] [harness] [large] [cluster] [sizing]`.
+"""Speed: `python -m benchmark.perf [families] [search] [harness] [large m …] [cluster] [sizing]`.
 
 Machines differ and are shared, so what counts are ratios, each taken within one run: to `np.log` over an array of a
 score table's size, to a pass over the memory that must be touched, to another package, and of each m to the one
-before. `families`, `search` and `harness` take a minute each; `large` finds the best of 25 nodes (4 GB). `cluster` and
-`sizing` are in `benchmark.perf_cluster`.
+before. `families`, `search` and `harness` take a minute or two each; `large 28 30` finds the best of so many nodes, 28
+when left out, and compares it with hill climbing. `cluster` and `sizing` are in `benchmark.perf_cluster`.
 """
 
 import sys
@@ -21,6 +21,7 @@ import numpy as np
 from joblib.externals.loky import get_reusable_executor
 from rich.console import Console
 
+from benchmark.climb import climb, random_start
 from benchmark.design import Design, Search, Study
 from benchmark.perf_cluster import cluster, sizing
 from benchmark.runner import run
@@ -29,20 +30,26 @@ from benchmark.workers import Workers
 from scorers import AIC, BIC, MDL, RNML, Families, Scorer, score_table
 from scorers.base import Array
 from scorers.families import block_bits
-from search import all_dags, kernels, learn, rank
+from scorers.moments import Moments
+from search import all_dags, estimate, kernels, learn, rank
 
 # the compiled functions that a trial calls
-KERNELS = ("solve", "_pivots", "_accumulate", "_log_residuals", "_correlation", "_orient", "_sum_rows")
+KERNELS = ("solve", "_pivots", "_accumulate", "log_residuals", "_correlation", "_orient", "_sum_rows")
 
 
-def seconds(task: Callable[[], object], least: float = 0.3, times: int = 5) -> float:
-    """Median time of a task, warm: repeated for `least` seconds and `times` times at least."""
+def seconds(
+    task: Callable[[], object], least: float = 0.3, times: int = 5, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Median time of a task, warm: repeated for `least` seconds and `times` times at least.
+
+    On a shared machine the clock of one thread, `time.process_time`, tells more.
+    """
     task()
     took: list[float] = []
     while sum(took) < least or len(took) < times:
-        start = time.perf_counter()
+        start = clock()
         task()
-        took.append(time.perf_counter() - start)
+        took.append(clock() - start)
     return float(np.median(took))
 
 
@@ -84,25 +91,31 @@ def search() -> None:
     took = seconds(lambda: rank(ranked, BIC(), truth))
     print(f"All {len(all_dags(5)):,} DAGs on 5 nodes ranked, after the families: {took * 1e3:.2f} ms")
 
-    print("The best network under BIC, n = 500, families included; growth is the mean ratio for one node more.")
-    before: tuple[int, float] | None = None
-    for m in (10, 12, 15, 18, 20, 22):
+    print("The best network under BIC, n = 500, families included; growth is that of one thread for one node more.")
+    alone: dict[int, float] = {}
+    for m in (10, 12, 15, 18, 20, 22, 25):
         one, two = (_learn_seconds(m, threads) for threads in (1, 2))
-        growth = (one / before[1]) ** (1 / (m - before[0])) if before else float("nan")
+        growth = (one / alone[less]) ** (1 / (m - less)) if (less := max(alone, default=0)) else float("nan")
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            peak = pool.submit(_peak_memory, m).result()
+            peak = pool.submit(_learn_once, m).result()[0]
         print(
             f"  m = {m}  1 thread {one * 1e3:8.2f} ms  2 threads {two * 1e3:8.2f} ms  growth {growth:4.2f}  "
             f"peak {peak:5.2f} GB"
         )
-        before = m, one
+        alone[m] = one
+    print(f"From m = 18 to 25 the growth is {(alone[25] / alone[18]) ** (1 / 7):.2f}.")
 
     m = 15
     log, whole, part = log_of_table(m), _learn_seconds(m, 1), _programme_seconds(m)
     print(f"m = {m}, one thread: {whole / log:.1f} × np.log over its table, the programme alone {part / log:.1f} ×")
     m = 22
     parents, stream = _best_parents_seconds(m), _stream_seconds(m)
-    print(f"m = {m}, best parents: {parents * 1e3:.0f} ms, {parents / stream:.1f} × one pass over their bytes")
+    # in the blocks of the scores, in blocks of 2^16 sets, and three of the other bits of m − 1 at a time
+    floor = stream * (2 + -(-(m - 1 - 16) // 3))
+    print(
+        f"m = {m}, best parents: {parents * 1e3:.0f} ms; their bytes streamed once for each of {floor / stream:.0f} "
+        f"passes: {floor * 1e3:.0f} ms; ratio {parents / floor:.2f}"
+    )
     if find_spec("causallearn") is None:
         print("causal-learn is not installed (extra `peers`): not compared.")
         return
@@ -158,18 +171,25 @@ def harness() -> None:
         print(f"m = {m}, one trial under cProfile: {said}, all else {1 - sum(shares.values()) / total:.0%}")
 
 
-def large() -> None:
-    """The best of 25 nodes, with progress."""
-    data = sample(25)
-    learn(data[:, :18], BIC(), rng=0)  # compiles
-    start = time.perf_counter()
-    network = learn(data, BIC(), rng=0, progress=lambda share: print(f"  {share:4.0%}", flush=True))
-    print(f"m = 25: score {network.score:.6f} in {time.perf_counter() - start:.1f} s, cold memory")
+def large(m: int) -> None:
+    """The best of m nodes, with an estimate and progress, in a process of its own; and what hill climbing finds."""
+    data = sample(m)
+    print(estimate(data, BIC()))
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        peak, took, cpu, score = pool.submit(_learn_once, m, True).result()
+    print(f"m = {m}: score {score:.6f} in {took:.1f} s, {cpu:.1f} s of processors; peak {peak:.2f} GB")
+    moments = Moments.of(data)
+    climbed = [climb(moments, BIC(), random_start(m, np.random.default_rng(seed)))[1] for seed in range(20)]
+    print(
+        f"m = {m}: hill climbing from 20 random starts reaches {min(climbed):.6f} to {max(climbed):.6f}, "
+        f"{'none better' if score <= min(climbed) + 1e-9 else 'WHICH IS BETTER'}"
+    )
 
 
 def _learn_seconds(m: int, threads: int) -> float:
     data = sample(m)
-    return seconds(lambda: learn(data, BIC(), rng=0, threads=threads), times=3)
+    clock = time.process_time if threads == 1 else time.perf_counter
+    return seconds(lambda: learn(data, BIC(), rng=0, threads=threads), times=3, clock=clock)
 
 
 def _programme_seconds(m: int) -> float:
@@ -198,26 +218,43 @@ def _best_parents(best: Array) -> None:
 
 def _best_parents_seconds(m: int) -> float:
     best = score_table(Families.of(sample(m)), BIC())
-    return seconds(lambda: _best_parents(best), times=3)
+    return seconds(lambda: _best_parents(best), clock=time.process_time)
 
 
 def _stream_seconds(m: int) -> float:
     """One pass that reads and writes the table of m nodes."""
     table = np.zeros(m << (m - 1))
-    return seconds(lambda: np.add(table, 1.0, out=table), times=3)
+    return seconds(lambda: np.add(table, 1.0, out=table), clock=time.process_time)
 
 
-def _peak_memory(m: int) -> float:
-    """GB of a process that does nothing but find the best of m nodes (of its own: ru_maxrss counts the parent's)."""
-    learn(sample(m), BIC(), rng=0)
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1e6
+def _learn_once(m: int, progress: bool = False) -> tuple[float, float, float, float]:
+    """The best of m nodes, in a process that does nothing else: its peak memory in GB, time, processor time, and score.
+
+    With `progress`, a line for every tenth of the work.
+    """
+    tenth = 0
+
+    def show(share: float) -> None:
+        nonlocal tenth
+        if share * 10 >= tenth + 1:
+            tenth = int(share * 10)
+            print(f"  {share:4.0%}  {time.perf_counter() - start:7.1f} s", flush=True)
+
+    start, cpu = time.perf_counter(), time.process_time()
+    score = learn(sample(m), BIC(), rng=0, progress=show if progress else None).score
+    took, cpu = time.perf_counter() - start, time.process_time() - cpu
+    status = Path("/proc/self/status").read_text()  # ru_maxrss would count the parent's
+    return int(status.split("VmHWM:")[1].split()[0]) / 1e6, took, cpu, score
 
 
 if __name__ == "__main__":
-    sections = {"families": families, "search": search, "harness": harness, "large": large}
-    sections |= {"cluster": cluster, "sizing": sizing}
-    for name in sys.argv[1:] or ["families", "search"]:
-        if name not in sections:
-            sys.exit(f"The sections are {', '.join(sections)}. Got {name!r} instead.")
-        sections[name]()
+    sections = {"families": families, "search": search, "harness": harness, "cluster": cluster, "sizing": sizing}
+    names = [name for name in sys.argv[1:] if not name.isdigit()] or ["families", "search"]
+    for name in names:
+        if name == "large":
+            for m in [int(number) for number in sys.argv[1:] if number.isdigit()] or [28]:
+                large(m)
+        elif name in sections:
+            sections[name]()
+        else:
+            sys.exit(f"The sections are {', '.join(sections)} and large. Got {name!r} instead.")

@@ -74,8 +74,9 @@ Values = tuple[Any, ...]
 
 # What the numbers of a trial depend on beside the score: a change in any of these makes new keys.
 ENGINE = (
-    *("scorers.base", "scorers.moments", "scorers.families", "scorers.network"),
-    *("search.dags", "search.ties", "search.kernels", "search.large", "search.dp", "search.exhaustive"),
+    *("scorers.base", "scorers.masks", "scorers.moments", "scorers.determinants", "scorers.families", "scorers.large"),
+    *("scorers.network", "search.dags", "search.ties", "search.kernels", "search.large", "search.chunked", "search.dp"),
+    *("search.exhaustive", "search.chunk_kernels"),
     *("benchmark.design", "benchmark.generate", "benchmark.metrics", "benchmark.sortability", "benchmark.trial"),
 )
 LIBRARIES = ("numpy", "scipy", "numba")

@@ -25,7 +25,8 @@ from benchmark.generate import Truth, draw_data, draw_truth
 from benchmark.metrics import EdgeErrors, cpdag, differing_pairs
 from benchmark.sortability import explained_by_others, sortabilities
 from scorers.base import Array, Block, IntArray, Scorer, code_lengths
-from scorers.families import BLOCK_BITS, Families, masks_up_to
+from scorers.families import BLOCK_BITS, Families
+from scorers.masks import masks_up_to
 from scorers.moments import Moments
 from scorers.network import families_of
 from search import kernels

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from scorers.base import Array, Scorer, code_lengths
-from scorers.families import Families, expand, score_table
+from scorers.families import Families, score_table
+from scorers.masks import expand
 from scorers.moments import Moments
 from scorers.network import network_score
 

@@ -7,9 +7,9 @@ child j are numbered by the *compressed* mask, which leaves out bit j. Several d
 together: they are the leading axes of all arrays.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numba
@@ -17,6 +17,8 @@ import numpy as np
 import psutil
 
 from scorers.base import Array, Block, IntArray, Scorer, code_lengths
+from scorers.determinants import log_determinants, small_shares
+from scorers.masks import expand, masks_up_to, members
 from scorers.moments import SMALLEST_EIGENVALUE, Data, Moments
 
 # A block of all children has up to 2^BLOCK_BITS families: it stays in the cache while a score works on it.
@@ -30,38 +32,6 @@ np.empty(4_000_000)
 def block_bits(m: int) -> int:
     """The logarithm of the number of compressed masks in a block of all m children."""
     return min(m - 1, BLOCK_BITS - m.bit_length())
-
-
-def expand(c: Any, j: int) -> Any:
-    """The mask whose compressed form, without bit j, is c; or an array of them.
-
-    Examples
-    --------
-    >>> bin(expand(0b101, 1))
-    '0b1001'
-    """
-    low = (1 << j) - 1
-    return (c & low) | (c & ~low) << 1
-
-
-def members(mask: int) -> tuple[int, ...]:
-    """The nodes of a mask, in order."""
-    return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
-
-
-@lru_cache(maxsize=100)
-def masks_up_to(most: int, start: int, bits: int) -> IntArray:
-    """Those of the 2^bits masks from `start` on that have at most so many members, in order, read-only.
-
-    Examples
-    --------
-    >>> masks_up_to(1, 0, 3)
-    array([0, 1, 2, 4])
-    """
-    masks = np.arange(start, start + (1 << bits))
-    masks = masks[np.bitwise_count(masks) <= most]
-    masks.flags.writeable = False
-    return masks
 
 
 @dataclass(frozen=True)
@@ -110,30 +80,16 @@ class Families:
     @classmethod
     def of_moments(cls, moments: Moments, max_parents: int | None = None) -> "Families":
         """The families of data of which only the moments are known."""
-        n, m = moments.n, moments.m
-        if max_parents is None:
-            max_parents = m - 1
-        if not 0 <= max_parents < m:
-            raise ValueError(f"max_parents must be from 0 to m − 1 = {m - 1}. Got {max_parents} instead.")
-        if n <= max_parents + 1:
-            raise ValueError(
-                f"n = {n} samples cannot fit families with {max_parents} parents and the constant "
-                f"(k = {max_parents + 1}): n > k is needed. Give max_parents ≤ {n - 2}, or more data."
-            )
+        m, max_parents = moments.m, checked_cap(moments, max_parents)
         _refuse_large(m, 8 * (1 << m))
         independent = moments.independent(range(m))
         if not independent and max_parents == m - 1:
             moments.refuse_dependent(range(m))
-        logdet = np.empty((*moments.correlation.shape[:-2], 1 << m))
-        sets = logdet.reshape(-1, 1 << m)
-        _pivots(moments.correlation.reshape(-1, m, m), max_parents + 1, sets)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            np.log(logdet, out=logdet)
-        _accumulate(sets)
+        logdet = log_determinants(moments.correlation, max_parents + 1)
         if not independent:  # but the sets that are asked for may be
             # λ ≥ min share / |S|: only sets in which a node has a small share of its variance left can fail
-            for of_set in sets:
-                for suspect in _small_shares(of_set, max_parents + 1, m * SMALLEST_EIGENVALUE):
+            for of_set in logdet.reshape(-1, 1 << m):
+                for suspect in small_shares(of_set, max_parents + 1, m * SMALLEST_EIGENVALUE):
                     moments.refuse_dependent(members(int(suspect)))
         logdet.flags.writeable = False
         return cls(moments, max_parents, logdet)
@@ -214,19 +170,11 @@ class Families:
         sets = (self.logdet.reshape(-1, 1 << self.m), ln_variance.reshape(-1, len(children)))
         out = ln_tau.reshape(-1, len(children), len(masks))
         if len(masks) == 1 << bits:
-            _log_residuals(*sets, children.start, start, out)
+            log_residuals(*sets, children.start, start, out)
         else:
-            _log_residuals_of(*sets, children.start, masks, out)
-        return Block(
-            n=self.n,
-            m=self.m,
-            k=np.bitwise_count(masks).astype(np.int64) + 1,
-            ln_tau=ln_tau,
-            ln_variance=ln_variance,
-            offset=self.moments.offset[..., rows, None],
-            centred=self.moments.centred[..., rows, None],
-            ln_det_parents=lambda: self.ln_det[..., [expand(masks, j) for j in children]],
-            label=lambda where: self._label(children[where[-2]], int(masks[where[-1]])),
+            log_residuals_of(*sets, children.start, masks, out)
+        return block_of(
+            self.moments, children, masks, ln_tau, lambda: self.ln_det[..., [expand(masks, j) for j in children]]
         )
 
     def network(self, parents: IntArray) -> Block:
@@ -252,8 +200,38 @@ class Families:
             sums[..., 1 << i : 2 << i] = sums[..., : 1 << i] + self.moments.ln_variance[..., i : i + 1]
         return self.logdet + sums
 
-    def _label(self, child: int, mask: int) -> str:
-        return self.moments.family(child, self.parents(child, mask))
+
+def checked_cap(moments: Moments, max_parents: int | None) -> int:
+    """The largest number of parents asked for, m − 1 when left out; an error if the data cannot fit it."""
+    n, m = moments.n, moments.m
+    if max_parents is None:
+        max_parents = m - 1
+    if not 0 <= max_parents < m:
+        raise ValueError(f"max_parents must be from 0 to m − 1 = {m - 1}. Got {max_parents} instead.")
+    if n <= max_parents + 1:
+        raise ValueError(
+            f"n = {n} samples cannot fit families with {max_parents} parents and the constant "
+            f"(k = {max_parents + 1}): n > k is needed. Give max_parents ≤ {n - 2}, or more data."
+        )
+    return max_parents
+
+
+def block_of(moments: Moments, children: range, masks: IntArray, ln_tau: Array, ln_det: Callable[[], Array]) -> Block:
+    """The block whose entry [j, i] is the j-th of the children with the i-th of the compressed masks."""
+    rows = slice(children.start, children.stop)
+    return Block(
+        n=moments.n,
+        m=moments.m,
+        k=np.bitwise_count(masks).astype(np.int64) + 1,
+        ln_tau=ln_tau,
+        ln_variance=moments.ln_variance[..., rows, None],
+        offset=moments.offset[..., rows, None],
+        centred=moments.centred[..., rows, None],
+        ln_det_parents=ln_det,
+        label=lambda where: moments.family(
+            children[where[-2]], members(expand(int(masks[where[-1]]), children[where[-2]]))
+        ),
+    )
 
 
 def score_table(families: Families, scorer: Scorer, out: Array | None = None) -> Array:
@@ -301,70 +279,8 @@ def _refuse_large(m: int, need: int) -> None:
         )
 
 
-@numba.njit(cache=True, error_model="numpy")  # a zero pivot is found by the caller, not raised here
-def _pivots(correlation: Any, size: int, out: Any) -> None:
-    """out[d, S] = residual variance of the lowest node of S given its other nodes, for all |S| ≤ size, else NaN.
-
-    Numeric order visits S after P, which is S without its lowest node b. The Schur complement of P, in rows and
-    columns below P's lowest node, is kept at that node's level of `w`; its entry [b, b] is the pivot, and
-    eliminating b gives the complement of S at level b. Half of all sets end at b = 0 and need no elimination:
-    about 6·2^m operations in all.
-    """
-    m = correlation.shape[1]
-    w = np.empty((m + 1, m, m))
-    count = np.zeros(m + 1, np.int64)  # nodes of the set whose complement is at that level
-    for d in range(out.shape[0]):
-        w[m] = correlation[d]
-        out[d, 0] = 1.0
-        for s in range(1, 1 << m):
-            b = 0
-            while (s >> b) & 1 == 0:
-                b += 1
-            level = b + 1
-            while level < m and (s >> level) & 1 == 0:
-                level += 1
-            count[b] = count[level] + 1
-            if count[b] > size:
-                out[d, s] = np.nan
-                continue
-            pivot = w[level, b, b]
-            out[d, s] = pivot
-            for i in range(b):
-                factor = w[level, b, i] / pivot
-                for j in range(i + 1):
-                    w[b, i, j] = w[level, i, j] - factor * w[level, b, j]
-
-
-@numba.njit(cache=True)
-def _accumulate(logdet: Any) -> None:
-    """From logarithms of pivots to log-determinants: L(S) = ln pivot(S) + L(S without its lowest node)."""
-    for d in range(logdet.shape[0]):
-        of_set = logdet[d]
-        of_set[0] = 0.0
-        for s in range(1, of_set.shape[0]):
-            of_set[s] += of_set[s & (s - 1)]
-
-
-@numba.njit(cache=True)
-def _small_shares(logdet: Any, size: int, least: float) -> Any:
-    """The sets S of up to `size` nodes in which a node has less than a share `least` of its variance left."""
-    m = 0
-    while 1 << m < logdet.shape[0]:
-        m += 1
-    found = []
-    nodes = np.zeros(logdet.shape[0], np.int8)
-    for s in range(1, logdet.shape[0]):
-        nodes[s] = nodes[s & (s - 1)] + 1
-        if nodes[s] <= size:
-            for i in range(m):
-                if (s >> i) & 1 and not logdet[s] - logdet[s ^ (1 << i)] >= np.log(least):  # NaN is less, too
-                    found.append(s)
-                    break
-    return np.array(found, dtype=np.int64)
-
-
-@numba.njit(cache=True)
-def _log_residuals(logdet: Any, ln_variance: Any, child: int, start: int, out: Any) -> None:
+@numba.njit(cache=True, nogil=True)
+def log_residuals(logdet: Any, ln_variance: Any, child: int, start: int, out: Any) -> None:
     """out[d, row, i] = L(S ∪ {j}) − L(S) + ln variance_j, where j = child + row.
 
     S is the compressed mask start + i with a zero put in at bit j. In numeric order each run of 2^j sets without j
@@ -389,8 +305,8 @@ def _log_residuals(logdet: Any, ln_variance: Any, child: int, start: int, out: A
                     out[d, row, i] = with_j[i] - without[i] + ln_variance[d, row]
 
 
-@numba.njit(cache=True)
-def _log_residuals_of(logdet: Any, ln_variance: Any, child: int, masks: Any, out: Any) -> None:
+@numba.njit(cache=True, nogil=True)
+def log_residuals_of(logdet: Any, ln_variance: Any, child: int, masks: Any, out: Any) -> None:
     """The same for some compressed masks: S is masks[i] with a zero put in at bit j."""
     for d in range(out.shape[0]):
         for row in range(out.shape[1]):

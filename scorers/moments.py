@@ -122,6 +122,17 @@ class Moments:
         """The moments of one, or some, of several data sets."""
         return Moments(self.n, self.names, self.correlation[d], self.ln_variance[d], self.offset[d])
 
+    def of_nodes(self, nodes: Sequence[int]) -> "Moments":
+        """The moments of some of the columns."""
+        chosen = list(nodes)
+        return Moments(
+            n=self.n,
+            names=tuple(self.names[i] for i in chosen),
+            correlation=self.correlation[..., chosen, :][..., chosen],
+            ln_variance=self.ln_variance[..., chosen],
+            offset=self.offset[..., chosen],
+        )
+
     def family(self, child: int, parents: Sequence[int]) -> str:
         """Words for a family, as error messages name it."""
         return f"child {self.names[child]}, parents [{', '.join(self.names[i] for i in parents)}]"

@@ -6,9 +6,11 @@
 3. *Backtracking* from the set of all nodes.
 
 Nothing but scores is stored: the choices are found again while going back. The loops are in `search.kernels`; how
-many nodes are done in blocks, by threads and within the memory, is told in `search.large`.
+many nodes are done in blocks and by threads is told in `search.large`, and within the memory in `search.chunked`.
 """
 
+import logging
+import time
 from dataclasses import dataclass
 from os import cpu_count
 from typing import Any
@@ -17,13 +19,20 @@ import numba
 import numpy as np
 
 from scorers.base import Array, IntArray, Scorer, code_lengths
-from scorers.families import Families, expand
-from scorers.moments import Data
+from scorers.families import Families
+from scorers.large import LargeFamilies
+from scorers.masks import expand
+from scorers.moments import Data, Moments
 from scorers.network import checked_adjacency
-from search import kernels
-from search.large import LargeSearch, Meter, Progress, by_child, refuse_large, workers
+from search import kernels, limits
+from search.chunked import ChunkedSearch
+from search.large import Meter, Progress, WholeSearch, by_child, workers
 from search.ties import TOLERANCE, Ties, band_weights, edge_weights, score_size, shd_of_weights
 
+LOG = logging.getLogger("search")
+
+# Up to this many nodes are searched for an estimate.
+SAMPLE = 20
 # Up to this many nodes one thread does everything in one go; from there on threads pay.
 SMALL = 15
 
@@ -95,7 +104,8 @@ def learn(
     threads : int, optional
         Threads to use; all cores for many nodes, one for few.
     progress : callable, optional
-        Called now and then with the share of the work that is done, from 0 to 1, if there are many nodes.
+        Called now and then with the share of the work that is done, from 0 to 1, if there are many nodes. What it
+        will take is told before: by `estimate`, and above 23 nodes as a message of the logger "search".
 
     Returns
     -------
@@ -118,6 +128,27 @@ def learn(
     weights = edge_weights(ties, families.m, truth, rng)
     found = optima(families, scorer, weights[None], threads=threads, progress=progress)
     return Network(found.adjacencies[0], float(found.scores[0]))
+
+
+def estimate(
+    data: Data | Families, scorer: Scorer, *, max_parents: int | None = None, threads: int | None = None
+) -> limits.Estimate:
+    """What `learn` will take, as a search of up to 20 of the nodes suggests: that takes a second at most.
+
+    Parameters
+    ----------
+    data, scorer, max_parents, threads
+        As in `learn`.
+
+    Returns
+    -------
+    Estimate
+        Time and memory; printed, a line that says so.
+    """
+    if isinstance(data, Families):
+        seen = data.seen_by(scorer)
+        return _estimate(LargeFamilies(seen.moments, seen.max_parents), scorer, threads)
+    return _estimate(LargeFamilies.of_moments(Moments.of(data), max_parents).seen_by(scorer), scorer, threads)
 
 
 def tie_band(
@@ -150,14 +181,15 @@ def tie_band(
     return best, random, worst
 
 
-def _families(data: Data | Families, max_parents: int | None) -> Families:
+def _families(data: Data | Families, max_parents: int | None) -> Families | LargeFamilies:
     """The families of the data, if the search fits in memory."""
     if not isinstance(data, Families):
         shape = np.shape(data)
-        if len(shape) == 2:  # else the families say what is wrong
-            refuse_large(shape[1], 8)
-        return Families.of(data, max_parents)
-    refuse_large(data.m, 0)
+        if len(shape) == 2:  # else the moments say what is wrong
+            limits.refuse_large(shape[1])
+        moments = Moments.of(data)
+        return (Families if moments.m <= limits.WHOLE else LargeFamilies).of_moments(moments, max_parents)
+    limits.refuse_large(data.m)
     if max_parents not in (None, data.max_parents):
         raise ValueError(
             f"The families were made for max_parents = {data.max_parents}. Got max_parents = {max_parents}: "
@@ -167,7 +199,7 @@ def _families(data: Data | Families, max_parents: int | None) -> Families:
 
 
 def optima(
-    families: Families,
+    families: Families | LargeFamilies,
     scorer: Scorer,
     weights: Array,
     *,
@@ -194,9 +226,9 @@ def optima(
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be 1 at least. Got {threads} instead.")
     families = families.seen_by(scorer)
-    if families.m <= SMALL and threads in (None, 1):
+    if isinstance(families, Families) and families.m <= SMALL and threads in (None, 1):
         return _few_nodes(families, scorer, weights, tolerance)
-    if families.logdet.ndim > 1:
+    if isinstance(families, Families) and families.logdet.ndim > 1:
         found = [
             _many_nodes(families.at(d), scorer, each, tolerance, threads, progress) for d, each in enumerate(weights)
         ]
@@ -235,18 +267,55 @@ def _local_scores(scores: Any, masks: Any, parents: Any, out: Any) -> None:
 
 
 def _many_nodes(
-    families: Families,
+    families: Families | LargeFamilies,
     scorer: Scorer,
     weights: Array,
     tolerance: float,
     threads: int | None,
     progress: Progress | None,
 ) -> Optima:
-    sizes = [np.array([expand((1 << k) - 1, j) for j in range(families.m)]) for k in (0, families.max_parents)]
+    m = families.m
+    if m > limits.WHOLE and LOG.isEnabledFor(logging.INFO):
+        LOG.info("%s", _estimate(LargeFamilies(families.moments, families.max_parents), scorer, threads))
+    return _search(families, scorer, weights, tolerance, threads, progress, limits.low_nodes(families.m))
+
+
+def _search(
+    families: Families | LargeFamilies,
+    scorer: Scorer,
+    weights: Array,
+    tolerance: float,
+    threads: int | None,
+    progress: Progress | None,
+    low: int | None,
+) -> Optima:
+    """The best networks; in chunks of so many low nodes, if there is a number."""
+    m = families.m
+    sizes = [np.array([expand((1 << k) - 1, j) for j in range(m)]) for k in (0, families.max_parents)]
     none, many = (code_lengths(scorer, families.network(each)) for each in sizes)
     epsilon = tolerance * score_size(none, many)
     meter = Meter(progress, len(weights))
     with workers(threads or cpu_count() or 1) as each:
-        parents = np.array([LargeSearch(families, scorer, epsilon * w, each, meter).best() for w in weights])
+        if isinstance(families, Families) and low is None:
+            runs = [WholeSearch(families, scorer, epsilon * w, each, meter).best() for w in weights]
+        else:
+            large = LargeFamilies(families.moments, families.max_parents)
+            room = limits.refuse_large(m)
+            runs = [ChunkedSearch(large, scorer, epsilon * w, each, meter, low or m, room).best() for w in weights]
+    parents = np.array(runs)
     scores = np.array([code_lengths(scorer, families.network(masks)).sum() for masks in parents])
     return Optima(parents, scores)
+
+
+def _estimate(all_families: LargeFamilies, scorer: Scorer, threads: int | None) -> limits.Estimate:
+    """The time of some of the nodes, searched in the way that all will be, times the number of families."""
+    m, few = all_families.m, min(all_families.m, SAMPLE)
+    whole = m <= limits.WHOLE
+    moments, max_parents = all_families.moments.of_nodes(range(few)), min(all_families.max_parents, few - 1)
+    families = Families.of_moments(moments, max_parents) if whole else LargeFamilies(moments, max_parents)
+    took = np.inf
+    for _ in range(2):  # the first time may have to compile
+        start = time.perf_counter()
+        _search(families, scorer, np.zeros((1, few, few)), TOLERANCE, threads, None, None if whole else few - 3)
+        took = min(took, time.perf_counter() - start)
+    return limits.Estimate(m, took * (m << m) / (few << few), *limits.memory(m))

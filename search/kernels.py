@@ -11,8 +11,21 @@ import numpy as np
 
 
 @numba.njit(inline="always")
-def _min(a: Any, b: Any) -> Any:
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller of two numbers, in a form that becomes one instruction."""
     return a if a < b else b
+
+
+@numba.njit(inline="always")
+def min_of_eight(y: Any, i: int, step: int) -> None:
+    """y[i + c·step] = min of y over c with any of its three bits left out."""
+    y0, y1, y2, y3 = y[i], y[i + step], y[i + 2 * step], y[i + 3 * step]
+    y4, y5, y6, y7 = y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step]
+    y1, y3, y5, y7 = smaller(y0, y1), smaller(y2, y3), smaller(y4, y5), smaller(y6, y7)
+    y2, y3, y6, y7 = smaller(y0, y2), smaller(y1, y3), smaller(y4, y6), smaller(y5, y7)
+    y4, y5, y6, y7 = smaller(y0, y4), smaller(y1, y5), smaller(y2, y6), smaller(y3, y7)
+    y[i + step], y[i + 2 * step], y[i + 3 * step] = y1, y2, y3
+    y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step] = y4, y5, y6, y7
 
 
 @numba.njit(inline="always")
@@ -22,13 +35,7 @@ def _min_over_three_bits(x: Any, step: int) -> None:
     for g in range(groups.shape[0]):
         y = groups[g]
         for i in range(step):
-            y0, y1, y2, y3 = y[i], y[i + step], y[i + 2 * step], y[i + 3 * step]
-            y4, y5, y6, y7 = y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step]
-            y1, y3, y5, y7 = _min(y0, y1), _min(y2, y3), _min(y4, y5), _min(y6, y7)
-            y2, y3, y6, y7 = _min(y0, y2), _min(y1, y3), _min(y4, y6), _min(y5, y7)
-            y4, y5, y6, y7 = _min(y0, y4), _min(y1, y5), _min(y2, y6), _min(y3, y7)
-            y[i + step], y[i + 2 * step], y[i + 3 * step] = y1, y2, y3
-            y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step] = y4, y5, y6, y7
+            min_of_eight(y, i, step)
 
 
 @numba.njit(inline="always")
@@ -38,8 +45,8 @@ def _min_over_two_bits(x: Any, step: int) -> None:
         y = groups[g]
         for i in range(step):
             y0, y1, y2, y3 = y[i], y[i + step], y[i + 2 * step], y[i + 3 * step]
-            y1, y3 = _min(y0, y1), _min(y2, y3)
-            y[i + step], y[i + 2 * step], y[i + 3 * step] = y1, _min(y0, y2), _min(y1, y3)
+            y1, y3 = smaller(y0, y1), smaller(y2, y3)
+            y[i + step], y[i + 2 * step], y[i + 3 * step] = y1, smaller(y0, y2), smaller(y1, y3)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -53,11 +60,11 @@ def _min_over_bits(x: Any, step: int) -> None:
     elif 2 * step <= x.shape[0]:
         pairs = x.reshape(2, step)
         for i in range(step):
-            pairs[1, i] = _min(pairs[0, i], pairs[1, i])
+            pairs[1, i] = smaller(pairs[0, i], pairs[1, i])
 
 
 @numba.njit(inline="always")
-def _place_child(scores: Any, masks: Any, weights: Any, start: int, join: bool, x: Any) -> None:
+def place_child(scores: Any, masks: Any, weights: Any, start: int, join: bool, x: Any) -> None:
     """One child's local scores, of the parent sets `masks`, to their places in x, with tie weights added.
 
     x[c] belongs to the parent set start + c; what has no score is infinite. weights[b] is the weight of bit b. With
@@ -82,7 +89,7 @@ def _place_child(scores: Any, masks: Any, weights: Any, start: int, join: bool, 
             z = x[t * size : (t + 1) * size]
             if join:
                 for c in range(size):
-                    z[c] = _min(y[c] + (low[c] + high[t]), z[c])
+                    z[c] = smaller(y[c] + (low[c] + high[t]), z[c])
             else:
                 for c in range(size):
                     z[c] = y[c] + (low[c] + high[t])
@@ -91,11 +98,11 @@ def _place_child(scores: Any, masks: Any, weights: Any, start: int, join: bool, 
             x[:] = np.inf
         for i in range(masks.shape[0]):
             c = masks[i] - start
-            x[c] = _min(scores[i] + (low[c & (size - 1)] + high[c // size]), x[c])
+            x[c] = smaller(scores[i] + (low[c & (size - 1)] + high[c // size]), x[c])
 
 
 @numba.njit(inline="always")
-def _minimise_child(x: Any) -> None:
+def minimise_child(x: Any) -> None:
     """The best parents of one child within a block of candidate sets: the min-zeta transform over the block's bits."""
     if x.shape[0] < 4096:
         _min_over_bits(x, 1)
@@ -111,16 +118,16 @@ def _minimise_child(x: Any) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def place(scores: Any, masks: Any, weights: Any, start: int, join: bool, best: Any, first: int, size: int) -> None:
-    """Move a block of local scores to its place in `best`, with tie weights added: see `_place_child`."""
+    """Move a block of local scores to its place in `best`, with tie weights added: see `place_child`."""
     for j in range(best.shape[0]):
-        _place_child(scores[j], masks, weights[j], start, join, best[j, first : first + size])
+        place_child(scores[j], masks, weights[j], start, join, best[j, first : first + size])
 
 
 @numba.njit(cache=True, nogil=True)
 def minimise_block(best: Any, first: int, size: int) -> None:
     """The best parents within a block of candidate sets."""
     for j in range(best.shape[0]):
-        _minimise_child(best[j, first : first + size])
+        minimise_child(best[j, first : first + size])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -140,23 +147,35 @@ def minimise(x: Any, step: int) -> None:
 def _relax(total: Any, without: Any, best: Any) -> None:
     """total[i] = min(total[i], without[i] + best[i])."""
     for i in range(total.shape[0]):
-        total[i] = _min(without[i] + best[i], total[i])
+        total[i] = smaller(without[i] + best[i], total[i])
 
 
 @numba.njit(inline="always")
 def _relax_eight(t: Any, b0: Any, b1: Any, b2: Any) -> None:
     """The sets of nodes 0, 1, 2 on top of one set of higher nodes, in numeric order."""
-    t[1] = _min(t[0] + b0[0], t[1])
-    t[2] = _min(t[0] + b1[0], t[2])
-    t[3] = _min(_min(t[2] + b0[1], t[1] + b1[1]), t[3])
-    t[4] = _min(t[0] + b2[0], t[4])
-    t[5] = _min(_min(t[4] + b0[2], t[1] + b2[1]), t[5])
-    t[6] = _min(_min(t[4] + b1[2], t[2] + b2[2]), t[6])
-    t[7] = _min(_min(_min(t[6] + b0[3], t[5] + b1[3]), t[3] + b2[3]), t[7])
+    t[1] = smaller(t[0] + b0[0], t[1])
+    t[2] = smaller(t[0] + b1[0], t[2])
+    t[3] = smaller(smaller(t[2] + b0[1], t[1] + b1[1]), t[3])
+    t[4] = smaller(t[0] + b2[0], t[4])
+    t[5] = smaller(smaller(t[4] + b0[2], t[1] + b2[1]), t[5])
+    t[6] = smaller(smaller(t[4] + b1[2], t[2] + b2[2]), t[6])
+    t[7] = smaller(smaller(smaller(t[6] + b0[3], t[5] + b1[3]), t[3] + b2[3]), t[7])
 
 
 @numba.njit(inline="always")
-def _compress(s: int, j: int) -> int:
+def relax_thirty_two(best: Any, t: Any, c: int) -> None:
+    """The sets of nodes 0 to 4 on top of one set of higher nodes, whose compressed mask is c."""
+    _relax_eight(t[:8], best[0, c : c + 4], best[1, c : c + 4], best[2, c : c + 4])
+    _relax(t[8:16], t[:8], best[3, c : c + 8])
+    _relax_eight(t[8:16], best[0, c + 4 : c + 8], best[1, c + 4 : c + 8], best[2, c + 4 : c + 8])
+    _relax(t[16:], t[:16], best[4, c : c + 16])
+    _relax_eight(t[16:24], best[0, c + 8 : c + 12], best[1, c + 8 : c + 12], best[2, c + 8 : c + 12])
+    _relax(t[24:], t[16:24], best[3, c + 8 : c + 16])
+    _relax_eight(t[24:], best[0, c + 12 : c + 16], best[1, c + 12 : c + 16], best[2, c + 12 : c + 16])
+
+
+@numba.njit(inline="always")
+def compress(s: int, j: int) -> int:
     """The mask s, in which bit j is zero, without bit j."""
     low = (1 << j) - 1
     return (s & low) | ((s >> 1) & ~low)
@@ -175,45 +194,16 @@ def sinks(best: Any, total: Any, first: int, last: int) -> None:
             for j in range(m):
                 if (s >> j) & 1:
                     without = s ^ (1 << j)
-                    total[s] = _min(total[without] + best[j, _compress(without, j)], total[s])
+                    total[s] = smaller(total[without] + best[j, compress(without, j)], total[s])
         return
     for s in range(first, last, 32):
         t = total[s : s + 32]
         for j in range(5, m):
             if (s >> j) & 1:
                 without = s ^ (1 << j)
-                c = _compress(without, j)
+                c = compress(without, j)
                 _relax(t, total[without : without + 32], best[j, c : c + 32])
-        c = s >> 1
-        _relax_eight(t[:8], best[0, c : c + 4], best[1, c : c + 4], best[2, c : c + 4])
-        _relax(t[8:16], t[:8], best[3, c : c + 8])
-        _relax_eight(t[8:16], best[0, c + 4 : c + 8], best[1, c + 4 : c + 8], best[2, c + 4 : c + 8])
-        _relax(t[16:], t[:16], best[4, c : c + 16])
-        _relax_eight(t[16:24], best[0, c + 8 : c + 12], best[1, c + 8 : c + 12], best[2, c + 8 : c + 12])
-        _relax(t[24:], t[16:24], best[3, c + 8 : c + 16])
-        _relax_eight(t[24:], best[0, c + 12 : c + 16], best[1, c + 12 : c + 16], best[2, c + 12 : c + 16])
-
-
-@numba.njit(cache=True, nogil=True)
-def relax_high(total: Any, without: Any, best: Any, j: int, sink: Any) -> None:
-    """total[i] = min(total[i], without[i] + best[i]), and j as the sink where that is less."""
-    for i in range(total.shape[0]):
-        x = without[i] + best[i]
-        if x < total[i]:
-            total[i] = x
-            sink[i] = j
-
-
-@numba.njit(cache=True, nogil=True)
-def record_sinks(best: Any, total: Any, first: int, last: int, sink: Any) -> None:
-    """sink[S] = a child of `best` whose sum is total[S], where there is one."""
-    for s in range(first, last):
-        for j in range(best.shape[0]):
-            if (s >> j) & 1:
-                without = s ^ (1 << j)
-                if total[without] + best[j, _compress(without, j)] == total[s]:
-                    sink[s] = j
-                    break
+        relax_thirty_two(best, t, s >> 1)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -227,12 +217,10 @@ def backtrack(best: Any, total: Any, parents: Any) -> None:
     s = (1 << m) - 1
     while s:
         j = 0
-        while j < m - 1 and (
-            (s >> j) & 1 == 0 or total[s ^ (1 << j)] + best[j, _compress(s ^ (1 << j), j)] != total[s]
-        ):
+        while j < m - 1 and ((s >> j) & 1 == 0 or total[s ^ (1 << j)] + best[j, compress(s ^ (1 << j), j)] != total[s]):
             j += 1
         s ^= 1 << j
-        c = _compress(s, j)
+        c = compress(s, j)
         score = best[j, c]
         for b in range(m - 1):
             if (c >> b) & 1 and best[j, c ^ (1 << b)] == score:
@@ -253,8 +241,8 @@ def solve(scores: Any, masks: Any, weights: Any, parents: Any) -> None:
     for d in range(parents.shape[0]):
         for r in range(parents.shape[1]):
             for j in range(m):
-                _place_child(scores[d, j], masks, weights[d, r, j], 0, False, best[j])
-                _minimise_child(best[j])
+                place_child(scores[d, j], masks, weights[d, r, j], 0, False, best[j])
+                minimise_child(best[j])
             total[:] = np.inf
             total[0] = 0.0
             sinks(best, total, 0, 1 << m)

@@ -1,31 +1,34 @@
-"""The dynamic programme for many nodes: in blocks, by threads, and within the memory.
+"""The dynamic programme for many nodes, by threads: the table of all children in blocks that fit the cache.
 
-Up to m = 25 the table of all children is in memory, 8·m·2^(m−1) bytes. Above, the nodes from 24 on are *high*: for each
-set U of high nodes the table of the low children is made anew, as the minimum over the subsets of U, and only one such
-chunk is in memory at a time. Which sink was chosen is then recorded, in one byte a set.
+It takes 8·m·2^(m−1) bytes; what is done for more nodes than that allows is told in `search.chunked`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
-import psutil
 
 from scorers.base import Array, IntArray, Scorer, code_lengths
-from scorers.families import Families, block_bits, expand, masks_up_to, members
+from scorers.families import Families, block_bits
+from scorers.masks import masks_up_to
 from search import kernels
 
-# The table of all children is kept in memory up to this many nodes; above, that of LOW nodes is.
-WHOLE, LOW = 25, 24
-# Sets of nodes that one thread does at a time, and parent sets of one high child, as powers of two.
-SINK_BITS, CHILD_BITS = 14, 15
+# Sets of nodes that one thread does at a time, as a power of two.
+SINK_BITS = 14
 
+T = TypeVar("T")
 Progress = Callable[[float], object]
-Each = Callable[[Callable[[int], object], Iterable[int]], object]
+
+
+class Each(Protocol):
+    """Calls a function for each item, perhaps in several threads, and returns when all are done."""
+
+    def __call__(self, task: Callable[[T], object], items: Iterable[T], /) -> object:
+        """Call `task` for each of the items."""
+        ...
 
 
 @contextmanager
@@ -52,7 +55,7 @@ class Meter:
                 self.progress(self.done)
 
 
-class LargeSearch:
+class WholeSearch:
     """One run of the dynamic programme: the problem, its tie weights, and the hands that work on it."""
 
     def __init__(self, families: Families, scorer: Scorer, weights: Array, each: Each, meter: Meter) -> None:
@@ -62,107 +65,34 @@ class LargeSearch:
 
     def best(self) -> IntArray:
         """Parent masks of the best network."""
-        return self.whole() if self.m <= WHOLE else self.chunked()
-
-    def whole(self) -> IntArray:
-        """Parent masks of the best network; the table of all children in memory."""
         m = self.m
         best = np.empty((m, 1 << (m - 1)))
-        self.best_parents(range(m), [0], best, share=0.8)
+        self.best_parents(best, share=0.8)
         total = np.full(1 << m, np.inf)
         total[0] = 0.0
-        self.best_sinks(best, total)
+        for layer in layers(m):
+            self.each(lambda block: kernels.sinks(best, total, block.start, block.stop), layer)
         parents = np.empty(m, dtype=np.int64)
         kernels.backtrack(best, total, parents)
         self.meter.add(0.2)
         return parents
 
-    def chunked(self) -> IntArray:
-        """Parent masks of the best network; one chunk of the low children's table at a time."""
-        m, low = self.m, LOW
-        total = np.full(1 << m, np.inf)
-        total[0] = 0.0
-        sink = np.empty(1 << m, dtype=np.int8)
-        best = np.empty((low, 1 << (low - 1)))
-        of_child = np.empty((1, 1 << low))
-        for u in range(1 << (m - low)):
-            here = slice(u << low, (u + 1) << low)
-            for j in members(u):
-                without = u ^ (1 << j)
-                starts = [compressed(v, j) << low for v in _subsets(without)]
-                self.best_parents(range(low + j, low + j + 1), starts, of_child)
-                before = slice(without << low, (without + 1) << low)
-                kernels.relax_high(total[here], total[before], of_child[0], low + j, sink[here])
-            share = 2 ** u.bit_count() / 3 ** (m - low)
-            self.best_parents(range(low), [v << (low - 1) for v in _subsets(u)], best, share)
-            self.best_sinks(best, total[here], sink[here])
-        del best
-        return self.backtrack(sink)
-
-    def best_parents(self, children: range, starts: list[int], best: Array, share: float = 0.0) -> None:
-        """best[i, c] = the best score of the i-th child over parent sets in c joined with the bits of `starts`.
-
-        `starts` are compressed masks of high nodes: all subsets of a set of them. `share` is that of all work.
-        """
-        bits = block_bits(self.m) if len(children) > 1 else min(CHILD_BITS, best.shape[1].bit_length() - 1)
-        weights = self.weights[children.start : children.stop]
+    def best_parents(self, best: Array, share: float) -> None:
+        """best[j, c] = the best score of child j over parent sets in c; `share` is that of all work."""
+        bits = block_bits(self.m)
 
         def fill(first: int) -> None:
-            for start in starts:
-                mask = start + first
-                masks = masks_up_to(self.families.max_parents, mask, bits)
-                if len(masks):
-                    scores = code_lengths(self.scorer, self.families.block(children, mask, bits))
-                    kernels.place(scores, masks, weights, mask, start != starts[0], best, first, 1 << bits)
-                elif start == starts[0]:  # too many parents for any family of the block
-                    best[:, first : first + (1 << bits)] = np.inf
+            masks = masks_up_to(self.families.max_parents, first, bits)
+            if len(masks):
+                scores = code_lengths(self.scorer, self.families.block(range(self.m), first, bits))
+                kernels.place(scores, masks, self.weights, first, False, best, first, 1 << bits)
+            else:  # too many parents for any family of the block
+                best[:, first : first + (1 << bits)] = np.inf
             kernels.minimise_block(best, first, 1 << bits)
             self.meter.add(share * (1 << bits) / best.shape[1])
 
         self.each(fill, range(0, best.shape[1], 1 << bits))
-        self.each(lambda i: kernels.minimise(best[i], 1 << bits), range(len(children)))
-
-    def best_sinks(self, best: Array, total: Array, sink: npt.NDArray[np.int8] | None = None) -> None:
-        """Fill `total`, layer by layer of the high bits' number, so that each thread finds what it needs."""
-        bits = min(SINK_BITS, len(best))
-
-        def step(block: int) -> None:
-            first, last = block << bits, (block + 1) << bits
-            kernels.sinks(best, total, first, last)
-            if sink is not None:
-                kernels.record_sinks(best, total, first, last, sink)
-
-        blocks = range(1 << (len(best) - bits))
-        for layer in range(len(best) - bits + 1):
-            self.each(step, [block for block in blocks if block.bit_count() == layer])
-
-    def backtrack(self, sink: npt.NDArray[np.int8]) -> IntArray:
-        """Go back along recorded sinks; their parents are found by scoring all subsets of the candidates again."""
-        parents = np.empty(self.m, dtype=np.int64)
-        s = (1 << self.m) - 1
-        while s:
-            j = int(sink[s])
-            s ^= 1 << j
-            parents[j] = self.best_subset(j, s)
-        return parents
-
-    def best_subset(self, j: int, candidates: int) -> int:
-        """The best parents of child j among the candidates, as a mask."""
-        bits = min(CHILD_BITS, self.m - 1)
-        allowed = compressed(candidates, j)
-        inside = (np.arange(1 << bits) & ~allowed) == 0
-        weighted = np.empty((1, 1 << bits))
-        found = []
-        for high in _subsets(allowed >> bits):
-            start = high << bits
-            masks = masks_up_to(self.families.max_parents, start, bits)
-            if not len(masks):
-                continue
-            scores = code_lengths(self.scorer, self.families.block(range(j, j + 1), start, bits))
-            kernels.place(scores, masks, self.weights[j : j + 1], start, False, weighted, 0, 1 << bits)
-            scores = np.where(inside, weighted[0], np.inf)
-            found.append((scores.min(), start + int(scores.argmin())))
-        return int(expand(min(found)[1], j))
+        self.each(lambda j: kernels.minimise(best[j], 1 << bits), range(self.m))
 
 
 def by_child(weights: Array) -> Array:
@@ -172,26 +102,10 @@ def by_child(weights: Array) -> Array:
     return of_child.reshape(*weights.shape[:-1], m - 1)
 
 
-def compressed(mask: Any, j: Any) -> Any:
-    """The mask, in which bit j is zero, without bit j."""
-    low = (1 << j) - 1
-    return mask & low | mask >> 1 & ~low
-
-
-def _subsets(mask: int) -> list[int]:
-    """All subsets of a mask, the empty one first."""
-    return [v for v in range(mask + 1) if v & ~mask == 0]
-
-
-def refuse_large(m: int, families: int) -> None:
-    """Raise if the search needs more memory than is free; its families take some bytes a set, if not there yet."""
-    if m > 60:
-        raise MemoryError(f"The best network of m = {m} nodes is one of sets of 2^{m}: no memory holds them.")
-    low = m if m <= WHOLE else LOW
-    per_set = (8 if m <= WHOLE else 9) + families
-    need = per_set * (1 << m) + 8 * low * (1 << (low - 1)) + (1 << 28)
-    if m >= 20 and need > (free := psutil.virtual_memory().available):
-        raise MemoryError(
-            f"The best network of m = {m} nodes needs {need / 2**30:,.1f} GiB, and {free / 2**30:,.1f} GiB are free. "
-            "Search fewer nodes: each node less halves it."
-        )
+def layers(m: int) -> list[list[range]]:
+    """Blocks of the sets of m nodes, in layers of the same number of high bits: each needs only layers before it."""
+    bits = min(SINK_BITS, m)
+    of_layer: list[list[range]] = [[] for _ in range(m - bits + 1)]
+    for block in range(1 << (m - bits)):
+        of_layer[block.bit_count()].append(range(block << bits, (block + 1) << bits))
+    return of_layer

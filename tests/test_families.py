@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from scorers import BIC, RNML, Block, Families, network_score, score_table
 from scorers.base import Array
+from scorers.determinants import log_determinants
 from scorers.families import BLOCK_BITS
+from scorers.masks import members
 from scorers.moments import Moments
 from tests.naive import fit
 
@@ -225,3 +227,18 @@ def test_collinearity_is_accurate_or_refused(n: int, seed: int) -> None:
     assert refused == sorted(refused)
     assert not refused[0]  # a thousandth of the spread is still data
     assert refused[-1]
+
+
+@pytest.mark.parametrize(("m", "cap"), [(2, None), (3, 1), (5, None), (9, 3), (12, None)])
+def test_a_part_of_the_log_determinants_has_the_bits_of_the_whole(m: int, cap: int | None) -> None:
+    """On top of any set of high nodes; and the whole is that of NumPy."""
+    families = Families.of(mixed(np.random.default_rng(m), 60, m), cap)
+    correlation, size = families.moments.correlation, families.max_parents + 1
+    for bits in range(m + 1):
+        for start in range(0, 1 << m, 1 << bits)[:: max(1, (1 << m - bits) // 64)]:
+            part = log_determinants(correlation, size, start, bits)
+            np.testing.assert_array_equal(part, families.logdet[start : start + (1 << bits)])
+    for s in range(1, 1 << m):
+        nodes = members(s)
+        expected = np.linalg.slogdet(correlation[np.ix_(nodes, nodes)])[1] if len(nodes) <= size else np.nan
+        assert families.logdet[s] == pytest.approx(expected, abs=1e-9, nan_ok=True)

@@ -1,0 +1,75 @@
+"""What a search needs, told before it starts: memory, and time from a search of a few of its nodes."""
+
+from dataclasses import dataclass
+
+import psutil
+
+# The table of all children is in memory up to this many nodes: to touch 4 GB of fresh memory for 25 nodes takes longer
+# than to search them in chunks. Above, chunks have this many low nodes at most.
+WHOLE, LOW = 23, 24
+# Bytes for what does not grow with m.
+REST = 1 << 28
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the search for the best of m nodes will take.
+
+    Attributes
+    ----------
+    m : int
+        Nodes.
+    seconds : float
+        Time, as a search of fewer of the nodes suggests.
+    memory : int
+        Bytes that it needs.
+    lists : int
+        Bytes more that it uses if the data ask for them and the memory has them: see `search.chunked`.
+    """
+
+    m: int
+    seconds: float
+    memory: int
+    lists: int
+
+    def __str__(self) -> str:
+        """One line for people."""
+        time = f"{self.seconds:.1f} s" if self.seconds < 100 else f"{self.seconds / 60:.0f} min"
+        more = f" to {(self.memory + self.lists) / 1e9:.1f}" if self.lists else ""
+        return f"The best of m = {self.m} nodes will take about {time} and {self.memory / 1e9:.1f}{more} GB."
+
+
+def low_nodes(m: int) -> int | None:
+    """How many of m nodes are low, if there are so many that the table is made in chunks: eight chunks at least."""
+    return None if m <= WHOLE else min(LOW, m - 3)
+
+
+def memory(m: int) -> tuple[int, int]:
+    """Bytes that the search for the best of m nodes needs, and how many more it can use.
+
+    For few nodes: the log-determinants and best scores of all sets, and the table of all children. For many: the best
+    scores and sinks of all sets, and a chunk of the table with its log-determinants; more is used for lists.
+
+    Examples
+    --------
+    >>> [round(sum(memory(m)) / 1e9, 1) for m in (22, 25, 28, 30)]
+    [0.7, 1.3, 6.7, 20.4]
+    """
+    low = low_nodes(m)
+    if low is None:
+        return (16 << m) + (8 * m << (m - 1)) + REST, 0
+    return (9 << m) + (8 * low << (low - 1)) + (16 << low) + REST, 8 << m
+
+
+def refuse_large(m: int) -> int:
+    """Raise if the search needs more memory than is free; else the bytes it may use for lists, half of the rest."""
+    if m > 60:
+        raise MemoryError(f"The best network of m = {m} nodes is one of sets of 2^{m}: no memory holds them.")
+    need, more = memory(m)
+    free = psutil.virtual_memory().available
+    if m >= 20 and need > free:
+        raise MemoryError(
+            f"The best network of m = {m} nodes needs {need / 2**30:,.1f} GiB, and {free / 2**30:,.1f} GiB are free. "
+            "Search fewer nodes: each node less halves it."
+        )
+    return min(more, (free - need) // 2)
