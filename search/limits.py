@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import psutil
 
-# The table of all children is in memory up to this many nodes: to touch 4 GB of fresh memory for 25 nodes takes longer
-# than to search them in chunks. Above, chunks have this many low nodes at most.
+# The table of all children is in memory up to this many nodes. For 24 and 25 it is faster than chunks in memory that
+# was used before, and slower in fresh memory, of which it needs three to four times as much. Above, chunks have LOW low
+# nodes at most.
 WHOLE, LOW = 23, 24
 # Bytes for what does not grow with m.
 REST = 1 << 28
