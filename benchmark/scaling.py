@@ -144,7 +144,9 @@ def scaling_figure(frame: pd.DataFrame) -> Figure:
             axes.set(xlabel="m", ylabel=what, yscale="log")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         of_memory.set_ylim(bottom=0.02)  # less is less than an interpreter takes
-        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+        figure.legend(
+            handles=of_time.get_legend_handles_labels()[0], loc="outside lower center", ncols=3, frameon=False
+        )
         return figure
 
 
