@@ -1,8 +1,8 @@
-"""Speed: `python -m benchmark.perf [families] [search] [harness] [large m …] [cluster] [sizing]`.
+"""Speed: `python -m benchmark.perf [families] [search] [large m …] [cluster] [sizing]`.
 
 Machines differ and are shared, so what counts are ratios, each taken within one run: to `np.log` over an array of a
 score table's size, to a pass over the memory that must be touched, to another package, and of each m to the one
-before. `families`, `search` and `harness` take a minute or two each; `large 28 30` finds the best of so many nodes, 28
+before. `families` and `search` take a minute or two each; `large 28 30` finds the best of so many nodes, 28
 when left out, and compares it with hill climbing. `cluster` and `sizing` are in `benchmark.perf_cluster`.
 """
 
@@ -10,31 +10,18 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from cProfile import Profile
-from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
-from pstats import Stats
-from tempfile import TemporaryDirectory
 
 import numpy as np
-from joblib.externals.loky import get_reusable_executor
-from rich.console import Console
 
 from benchmark.climb import climb, random_start
-from benchmark.design import Design, Search, Study
 from benchmark.perf_cluster import cluster, sizing
-from benchmark.runner import run
-from benchmark.trial import run_trials
-from benchmark.workers import Workers
-from scorers import AIC, BIC, MDL, RNML, Families, Scorer, score_table
+from scorers import BIC, RNML, Families, Scorer, score_table
 from scorers.base import Array
 from scorers.families import block_bits
 from scorers.moments import Moments
 from search import all_dags, estimate, kernels, learn, rank
-
-# the compiled functions that a trial calls
-KERNELS = ("solve", "_pivots", "_accumulate", "log_residuals", "_correlation", "_orient", "_sum_rows")
 
 
 def seconds(
@@ -54,7 +41,7 @@ def seconds(
 
 
 def sample(m: int, n: int = 500) -> Array:
-    """Data from a sparse random network."""
+    """Data from a dense random network."""
     rng = np.random.default_rng(m)
     return rng.normal(1, 1, (n, m)) @ (np.eye(m) + 0.3 * np.triu(rng.normal(size=(m, m)), k=1))
 
@@ -84,7 +71,7 @@ def families() -> None:
 
 
 def search() -> None:
-    """The best network: time by m and threads, against np.log, memory traffic and causal-learn."""
+    """The best network: time by m and threads, against np.log and memory traffic."""
     data = sample(5)
     ranked = Families.of(data)
     truth = np.triu(np.ones((5, 5)), k=1)
@@ -116,59 +103,6 @@ def search() -> None:
         f"m = {m}, best parents: {parents * 1e3:.0f} ms; their bytes streamed once for each of {floor / stream:.0f} "
         f"passes: {floor * 1e3:.0f} ms; ratio {parents / floor:.2f}"
     )
-    if find_spec("causallearn") is None:
-        print("causal-learn is not installed (extra `peers`): not compared.")
-        return
-    from causallearn.search.ScoreBased.ExactSearch import bic_exact_search
-
-    for m in (10, 12):
-        data = sample(m)
-        centred = data - data.mean(axis=0)
-        start = time.perf_counter()
-        bic_exact_search(centred, search_method="dp")
-        theirs = time.perf_counter() - start
-        ours = seconds(lambda: learn(centred, BIC(), rng=0))  # noqa: B023 (called at once)
-        print(f"m = {m}: causal-learn {theirs:.2f} s, ratio {theirs / ours:,.0f}")
-
-
-def harness() -> None:
-    """The runner: two workers against one, and where the time of a trial goes."""
-    scorers: dict[str, Scorer] = {"aic": AIC(), "bic": BIC(), "mdl": MDL(), "rnml": RNML()}
-    configs = {name: {"_target_": f"scorers.{name.upper()}"} for name in scorers}
-
-    def study(m: int, replicates: int) -> Study:
-        return Study(1, Design(m=(m,), nn=(2, 4, 6), n=(50, 500, 1000), replicates=replicates), Search("dp"))
-
-    for replicates in (100, 400):
-        took = []
-        for workers in (1, 2):
-            with TemporaryDirectory() as store:
-                start = time.perf_counter()
-                run([study(15, replicates)], configs, scorers, Path(store), Workers("loky", workers), Console())
-                took.append(time.perf_counter() - start)
-                get_reusable_executor().shutdown()  # the next run starts its own workers, as a user's would
-        print(
-            f"m = 15, {9 * replicates:,} trials × 4 scores: 1 worker {took[0]:.1f} s, 2 workers, started anew, "
-            f"{took[1]:.1f} s, ratio {took[0] / took[1]:.2f}"
-        )
-    for m in (10, 15):
-        profile = Profile()
-        profile.enable()
-        for cell in study(m, 20).design.cells():
-            run_trials(study(m, 20), cell, range(20), scorers)
-        profile.disable()
-        shares = {"compiled kernels": 0.0, "arithmetic of scores": 0.0, "drawing": 0.0}
-        total = 0.0
-        for (file, _, function), (_, _, own, _, _) in Stats(profile).stats.items():  # type: ignore[attr-defined]
-            total += own
-            if function in KERNELS:
-                shares["compiled kernels"] += own
-            elif "/scorers/" in file and function in ("__call__", "ln_r", "explained", "tau"):
-                shares["arithmetic of scores"] += own
-            elif file.endswith("generate.py") or "Generator" in function:
-                shares["drawing"] += own
-        said = ", ".join(f"{what} {share / total:.0%}" for what, share in shares.items())
-        print(f"m = {m}, one trial under cProfile: {said}, all else {1 - sum(shares.values()) / total:.0%}")
 
 
 def large(m: int) -> None:
@@ -248,7 +182,7 @@ def _learn_once(m: int, progress: bool = False) -> tuple[float, float, float, fl
 
 
 if __name__ == "__main__":
-    sections = {"families": families, "search": search, "harness": harness, "cluster": cluster, "sizing": sizing}
+    sections = {"families": families, "search": search, "cluster": cluster, "sizing": sizing}
     names = [name for name in sys.argv[1:] if not name.isdigit()] or ["families", "search"]
     for name in names:
         if name == "large":

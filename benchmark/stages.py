@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
+import pyarrow as pa
 import pyarrow.parquet as pq
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
@@ -113,7 +114,12 @@ class Experiment:
         """Write tables, figures and report, show the means, say where things are; of this run, or of the folder."""
         if outcome is None and not self.records.exists():
             raise ConfigError(f"There are no records at {self.records} to analyse: run with stages=[run,analyse].")
-        records = (outcome.table if outcome else pq.read_table(self.records)).to_pandas()
+        try:
+            records = (outcome.table if outcome else pq.read_table(self.records)).to_pandas()
+        except pa.ArrowInvalid as error:
+            raise ConfigError(
+                f"{self.records} is not a Parquet file: run with stages=[run,analyse]. {error}"
+            ) from error
         manifest = json.loads(self.manifest.read_text())
         for table in self._analysis(records, manifest).values():
             if table.short is not None:

@@ -183,3 +183,8 @@ def test_no_such_trial(tmp_path: Path) -> None:
     said = do("+experiment=shd_m10", "stages=[replay]", "replay.nn=5", f"results_dir={tmp_path}", code=1)
     assert "The cells are m=10 nn=2 n=50" in said
     assert "no records at" in do("+experiment=shd_m10", "stages=[analyse]", f"results_dir={tmp_path}", code=1)
+    (tmp_path / "shd_m10").mkdir()
+    (tmp_path / "shd_m10" / "records.parquet").write_bytes(b"not Parquet at all")
+    said = do("+experiment=shd_m10", "stages=[analyse]", f"results_dir={tmp_path}", code=1)
+    assert "is not a Parquet file: run with stages=[run,analyse]" in said
+    assert "Traceback" not in said
