@@ -1,24 +1,11 @@
-"""What is studied: cells, trials, and the random stream of each.
+"""What is studied: cells and trials.
 
-A *cell* is one (m, nn, n), a *trial* one replicate of it. Every stream of random numbers is keyed by content, that is
-by the root seed, the cell, the replicate and the purpose, and by nothing else: all scores see the same data, and
-adding a cell, a score or replicates changes no number that was there before.
+A *cell* is one (m, nn, n), a *trial* one replicate of it.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from functools import cache, lru_cache
-from typing import Literal, get_args
-
-import numpy as np
-import numpy.typing as npt
-from numpy.random.bit_generator import ISeedSequence
-
-# A new purpose goes to the end, or the numbers of all others change.
-Purpose = Literal["dag", "labels", "parameters", "signs", "data", "ties", "baseline"]
-PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
+from typing import Literal
 
 
 @dataclass(frozen=True, order=True)
@@ -119,40 +106,3 @@ class Study:
     def names(self, all_scorers: Iterable[str]) -> tuple[str, ...]:
         """The scores that are compared in this study: its own, or all."""
         return tuple(all_scorers) if self.scorers is None else self.scorers
-
-
-def stream(study: Study, cell: Cell, replicate: int, purpose: Purpose) -> np.random.Generator:
-    """The random numbers of one trial for one purpose."""
-    n = None if study.design.share == "network" and purpose not in ("data", "ties") else cell.n
-    words = _trial_words(study.seed, cell.m, cell.nn, n, replicate)[PURPOSES.index(purpose)]
-    return np.random.Generator(np.random.PCG64(_Seeds(words)))  # type: ignore[arg-type]  # as its docstring allows
-
-
-class _Seeds(ISeedSequence):
-    """The part of a trial's `SeedSequence` that seeds one generator."""
-
-    def __init__(self, words: npt.NDArray[np.uint64]) -> None:
-        self.words = words
-
-    def generate_state(self, n_words: int, dtype: object = np.uint32) -> npt.NDArray[np.uint64]:
-        """What a generator of the kind PCG64 asks for: four words of 64 bits."""
-        assert (n_words, dtype) == (4, np.uint64)
-        return self.words
-
-
-@lru_cache(maxsize=4096)
-def _trial_words(seed: int, m: int, nn: int | None, n: int | None, replicate: int) -> npt.NDArray[np.uint64]:
-    """The words that seed a trial's generators, one row for each purpose.
-
-    One `SeedSequence` for all purposes of a trial: making one takes longer than drawing a DAG.
-    """
-    sequence = np.random.SeedSequence(seed, spawn_key=(*_words(m, nn, n), replicate))
-    words: npt.NDArray[np.uint64] = sequence.generate_state(4 * len(PURPOSES), np.uint64)  # type: ignore[assignment]
-    return words.reshape(-1, 4)
-
-
-@cache
-def _words(*content: object) -> tuple[int, ...]:
-    """Four words that stand for some content."""
-    digest = hashlib.sha256(json.dumps(content).encode()).digest()
-    return tuple(int(word) for word in np.frombuffer(digest, dtype="<u4")[:4])

@@ -1,22 +1,24 @@
-"""The truth and the data of one trial: a DAG, its parameters, and samples of the linear-Gaussian model.
+"""The truth and the data of trials: DAGs, their parameters, and samples of the linear-Gaussian model.
 
 x_i = μ_i + Σ_{j ∈ π_i} b_ij (x_j − μ_j) + noise, whose variance is made of τ_i as the design reads the paper.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numba
 import numpy as np
 
-from benchmark.design import Cell, Design, Study, stream
+from benchmark.design import Cell, Design, Study
+from benchmark.streams import stream
 from scorers.base import Array, IntArray
 from search import random_dag
 
 
 @dataclass(frozen=True)
 class Truth:
-    """A DAG and its parameters.
+    """A DAG and its parameters; of several trials, along the leading axes.
 
     Attributes
     ----------
@@ -38,36 +40,46 @@ class Truth:
     mean: Array
     variance: Array
 
+    def at(self, d: int | IntArray) -> "Truth":
+        """The truth of one, or some, of several trials."""
+        return Truth(self.adjacency[d], self.order[d], self.coefficients[d], self.mean[d], self.variance[d])
 
-def draw_truth(study: Study, cell: Cell, replicate: int) -> Truth:
-    """The DAG and parameters of a trial."""
+
+def draw_truth(study: Study, cell: Cell, replicates: Sequence[int]) -> Truth:
+    """The DAGs and parameters of some trials."""
     design, m = study.design, cell.m
-    adjacency, order = draw_dag(study, cell, replicate)
-    rng = stream(study, cell, replicate, "parameters")
-    mean, tau = rng.uniform(design.low, design.high, m), rng.uniform(design.low, design.high, m)
-    coefficients = adjacency * rng.uniform(design.low, design.high, (m, m))
+    adjacency, order = draw_dags(study, cell, replicates)
+    uniform = np.empty((len(replicates), m + 2, m))
+    for r, each in zip(replicates, uniform, strict=True):
+        stream(study, cell, r, "parameters").random(out=each)
+    drawn = design.low + (design.high - design.low) * uniform
+    mean, tau, coefficients = drawn[:, 0], drawn[:, 1], adjacency * drawn[:, 2:]
     if design.signs == "random":
-        coefficients *= stream(study, cell, replicate, "signs").choice([-1.0, 1.0], (m, m))
+        coefficients *= [stream(study, cell, r, "signs").choice([-1.0, 1.0], (m, m)) for r in replicates]
     return Truth(adjacency, order, coefficients, mean, noise_variance(design, tau))
 
 
-def draw_dag(study: Study, cell: Cell, replicate: int) -> tuple[IntArray, IntArray]:
-    """The DAG of a trial, and an order in which its nodes can be sampled."""
+def draw_dags(study: Study, cell: Cell, replicates: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """The DAGs of some trials, and orders in which their nodes can be sampled."""
     design, m = study.design, cell.m
-    rng = stream(study, cell, replicate, "dag")
+    order = np.tile(np.arange(m), (len(replicates), 1))
     if design.dags == "uniform":
-        adjacency, order = random_dag(m, rng), np.empty(m, dtype=np.int64)
+        adjacency = np.array([random_dag(m, stream(study, cell, r, "dag")) for r in replicates])
         _sort(adjacency, order)
-    else:
-        # Kalisch & Bühlmann (2007): each edge along a fixed order with the same probability
-        assert cell.nn is not None
-        order = np.arange(m)
-        if design.labels == "random":
-            order = stream(study, cell, replicate, "labels").permutation(m)
-        adjacency = np.zeros((m, m), dtype=np.int64)
-        _join(rng.random((m, m)), design.density * cell.nn / (m - 1), order, adjacency)
-    if design.dags == "uniform" and design.labels == "topological":
-        return adjacency[np.ix_(order, order)], np.arange(m)
+        if design.labels == "topological":
+            adjacency = np.array([each[np.ix_(by, by)] for each, by in zip(adjacency, order, strict=True)])
+            order[:] = np.arange(m)
+        return adjacency, order
+    # Kalisch & Bühlmann (2007): each edge along a fixed order with the same probability
+    assert cell.nn is not None
+    if design.labels == "random":
+        for r, each in zip(replicates, order, strict=True):
+            each[:] = stream(study, cell, r, "labels").permutation(m)
+    uniform = np.empty((len(replicates), m, m))
+    for r, each in zip(replicates, uniform, strict=True):
+        stream(study, cell, r, "dag").random(out=each)
+    adjacency = np.zeros((len(replicates), m, m), dtype=np.int64)
+    _join(uniform, design.density * cell.nn / (m - 1), order, adjacency)
     return adjacency, order
 
 
@@ -84,28 +96,34 @@ def noise_variance(design: Design, tau: Array) -> Array:
             return np.ones_like(tau)
 
 
-def draw_data(study: Study, cell: Cell, replicate: int, truth: Truth) -> Array:
-    """The n × m data of a trial."""
-    noise = stream(study, cell, replicate, "data").standard_normal((cell.n, cell.m))
-    columns = np.empty((cell.m, cell.n))
-    _propagate(noise, np.sqrt(truth.variance), truth.order, truth.coefficients, truth.mean, columns)
-    data = columns.T
-    match study.design.preprocessing:
-        case "centred":
-            data -= data.mean(axis=0)
-        case "standardised":
-            data -= data.mean(axis=0)
-            data /= data.std(axis=0)
-    return data
+def draw_data(study: Study, cell: Cell, replicates: Sequence[int], truth: Truth) -> Array:
+    """The data of some trials as columns: trials × m × n."""
+    columns = np.empty((len(replicates), cell.m, cell.n))
+    noise, deviation = np.empty((cell.n, cell.m)), np.sqrt(truth.variance)
+    for d, r in enumerate(replicates):
+        stream(study, cell, r, "data").standard_normal(out=noise)
+        _propagate(noise, deviation[d], truth.order[d], truth.coefficients[d], truth.mean[d], columns[d])
+    if study.design.preprocessing != "none":
+        columns -= columns.mean(axis=-1, keepdims=True)
+    if study.design.preprocessing == "standardised":
+        columns /= columns.std(axis=-1, keepdims=True)
+    return columns
+
+
+def draw_one(study: Study, cell: Cell, replicate: int) -> tuple[Truth, Array]:
+    """The truth of one trial, and its n × m data."""
+    truth = draw_truth(study, cell, [replicate])
+    return truth.at(0), draw_data(study, cell, [replicate], truth)[0].T
 
 
 @numba.njit(cache=True)
 def _join(uniform: Any, probability: float, order: Any, adjacency: Any) -> None:
-    """adjacency[order[i], order[j]] = 1 where uniform[i, j] < probability, for i < j."""
-    for i in range(order.shape[0]):
-        for j in range(i + 1, order.shape[0]):
-            if uniform[i, j] < probability:
-                adjacency[order[i], order[j]] = 1
+    """adjacency[d, order[d, i], order[d, j]] = 1 where uniform[d, i, j] < probability, for i < j."""
+    for d in range(order.shape[0]):
+        for i in range(order.shape[1]):
+            for j in range(i + 1, order.shape[1]):
+                if uniform[d, i, j] < probability:
+                    adjacency[d, order[d, i], order[d, j]] = 1
 
 
 @numba.njit(cache=True)
@@ -129,15 +147,17 @@ def _propagate(noise: Any, deviation: Any, order: Any, coefficients: Any, mean: 
 
 
 @numba.njit(cache=True)
-def _sort(adjacency: Any, order: Any) -> None:
-    """The nodes of a DAG, parents before children: again and again those whose parents are all in the order."""
-    waiting = np.ones(order.shape[0], np.bool_)
-    found = 0
-    while found < order.shape[0]:
-        first = found
-        for j in range(order.shape[0]):
-            if waiting[j] and not (waiting & (adjacency[:, j] != 0)).any():
-                order[found] = j
-                found += 1
-        for j in order[first:found]:
-            waiting[j] = False
+def _sort(adjacency: Any, orders: Any) -> None:
+    """The nodes of DAGs, parents before children: again and again those whose parents are all in the order."""
+    for d in range(orders.shape[0]):
+        edges, order = adjacency[d], orders[d]
+        waiting = np.ones(order.shape[0], np.bool_)
+        found = 0
+        while found < order.shape[0]:
+            first = found
+            for j in range(order.shape[0]):
+                if waiting[j] and not (waiting & (edges[:, j] != 0)).any():
+                    order[found] = j
+                    found += 1
+            for j in order[first:found]:
+                waiting[j] = False

@@ -77,7 +77,8 @@ ENGINE = (
     *("scorers.base", "scorers.masks", "scorers.moments", "scorers.determinants", "scorers.families", "scorers.large"),
     *("scorers.network", "search.dags", "search.ties", "search.kernels", "search.large", "search.chunked", "search.dp"),
     *("search.exhaustive", "search.chunk_kernels"),
-    *("benchmark.design", "benchmark.generate", "benchmark.metrics", "benchmark.sortability", "benchmark.trial"),
+    *("benchmark.design", "benchmark.streams", "benchmark.generate", "benchmark.metrics", "benchmark.sortability"),
+    "benchmark.trial",
 )
 LIBRARIES = ("numpy", "scipy", "numba")
 

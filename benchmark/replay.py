@@ -36,7 +36,7 @@ def replay(
     study: Study, cell: Cell, replicate: int, scorers: Mapping[str, Contestant], file: Path, console: Console
 ) -> None:
     """Draw a trial again, let every score learn from it (random ties), print the outcome and draw it to a file."""
-    trial = Trials.draw(study, cell, {replicate: draw_truth(study, cell, replicate)})
+    trial = Trials.draw(study, cell, [replicate], draw_truth(study, cell, [replicate]))
     truth = trial.truth[0]
     table = Table("scorer", "score", "of truth", "edges", "right", "reversed", "extra", "missing", "SHD", box=SIMPLE)
     learned = {}

@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 
 from benchmark.design import Study
 from benchmark.figures import COLOURS, MARKERS, RC, write_figure
-from benchmark.generate import draw_data, draw_truth
+from benchmark.generate import draw_one
 from benchmark.peers import Search, peers, searches
 from benchmark.tables import write_table
 from scorers import BIC, network_score
@@ -53,7 +53,7 @@ def scale(study: Study, seconds: float, peer_seconds: float, say: Callable[[str]
         project; a note says why there is no score, or that it is not the same.
     """
     end = time.monotonic() + seconds
-    data = {cell.m: draw_data(study, cell, 0, draw_truth(study, cell, 0)) for cell in sorted(study.design.cells())}
+    data = {cell.m: draw_one(study, cell, 0)[1] for cell in sorted(study.design.cells())}
     floor = {m: floor_seconds(m) for m in data}
     others, missing = peers()
     for line in missing:

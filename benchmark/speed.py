@@ -23,10 +23,12 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from benchmark import generate, trial
-from benchmark.design import Cell, Design, Search, Study, stream
+from benchmark.design import Cell, Design, Search, Study
 from benchmark.peers import peers
+from benchmark.streams import stream
 from benchmark.trial import load_kernels, run_trials
 from scorers import AIC, BIC, MDL, RNML, Families, Scorer
+from scorers.base import Array, IntArray
 from search import learn, tie_band
 
 SCORERS: dict[str, Scorer] = {"aic": AIC(), "bic": BIC(), "mdl": MDL(), "rnml": RNML()}
@@ -70,7 +72,7 @@ def one_search() -> None:
     if search is None:
         print("(b) causal-learn is not installed (extra `peers`): not compared.")
         return
-    found = search(one_data_set(), PATIENCE)
+    found = search(one_trial()[1], PATIENCE)
     if found.seconds is None:
         print(f"(b) causal-learn, one data set, m = 15: {found.note}")
         return
@@ -80,16 +82,15 @@ def one_search() -> None:
         print(f"    (b) / (a) = {ratio:.2f}; to reach: 3, {_verdict(ratio > 3)}")
 
 
-def one_data_set() -> Any:
-    """The first data set of m = 15, nn = 4, n = 500."""
-    cell = Cell(15, 4, 500)
-    return generate.draw_data(study(15, 1), cell, 0, generate.draw_truth(study(15, 1), cell, 0))
+def one_trial() -> tuple[IntArray, Array]:
+    """The true adjacency and the data of the first trial of m = 15, nn = 4, n = 500."""
+    truth, data = generate.draw_one(study(15, 1), Cell(15, 4, 500), 0)
+    return truth.adjacency, data
 
 
 def fifteen_nodes() -> None:
     """(c): one score, and four with tie bands, in one thread, families included."""
-    data = one_data_set()
-    truth = generate.draw_truth(study(15, 1), Cell(15, 4, 500), 0).adjacency
+    truth, data = one_trial()
     one = warm(lambda: learn(data, BIC(), rng=0, threads=1))
 
     def bands() -> None:

@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from benchmark.baselines import Baseline, Contestant
-from benchmark.design import Cell, Design, Search, Study, stream
+from benchmark.design import Cell, Design, Search, Study
 from benchmark.generate import Truth, draw_data, draw_truth
 from benchmark.metrics import EdgeErrors, cpdag, differing_pairs
 from benchmark.sortability import explained_by_others, sortabilities
+from benchmark.streams import stream
 from scorers.base import Array, Block, IntArray, Scorer, code_lengths
 from scorers.families import BLOCK_BITS, Families
 from scorers.masks import masks_up_to
@@ -66,16 +67,18 @@ class Trials:
     ties: Array
 
     @classmethod
-    def draw(cls, study: Study, cell: Cell, truths: Mapping[int, Truth]) -> "Trials":
-        """Draw the data of some trials with these truths, by replicate, which have one parent cap."""
-        adjacencies = np.array([truth.adjacency for truth in truths.values()])
-        columns = np.array([draw_data(study, cell, r, truth).T for r, truth in truths.items()])
-        ties = np.array([band_weights(truth.adjacency, stream(study, cell, r, "ties")) for r, truth in truths.items()])
+    def draw(cls, study: Study, cell: Cell, replicates: Sequence[int], truth: Truth) -> "Trials":
+        """Draw the data of some trials with these truths, which have one parent cap."""
+        columns = draw_data(study, cell, replicates, truth)
+        random = np.empty(truth.adjacency.shape)
+        for r, each in zip(replicates, random, strict=True):
+            stream(study, cell, r, "ties").random(out=each)
+        ties = band_weights(truth.adjacency, random)
         if study.design.labels == "topological":
             by_label = np.array([edge_weights(rule, cell.m) for rule in ("forward", "backward")])
             ties = np.concatenate([ties, np.broadcast_to(by_label, (len(ties), *by_label.shape))], axis=1)
-        families = Families.of_moments(Moments.of_columns(columns), parent_cap(study.search, adjacencies[0]))
-        return cls(study, cell, list(truths), adjacencies, families, ties)
+        families = Families.of_moments(Moments.of_columns(columns), parent_caps(study.search, truth.adjacency)[0])
+        return cls(study, cell, list(replicates), truth.adjacency, families, ties)
 
     def at(self, d: int) -> "Trials":
         """One of the trials."""
@@ -185,13 +188,14 @@ class Trials:
         }
 
 
-def parent_cap(search: Search, truth: IntArray) -> int | None:
-    """The largest number of parents that the search may use."""
+def parent_caps(search: Search, truths: IntArray) -> list[int | None]:
+    """The largest number of parents that the search may use in each trial."""
     if search.kind == "exhaustive" or search.max_parents == "none":
-        return None
+        return [None] * len(truths)
     if search.max_parents == "oracle":
-        return int(truth.sum(axis=0).max())
-    return min(int(search.max_parents), len(truth) - 1)
+        caps: list[int | None] = truths.sum(axis=-2).max(axis=-1).tolist()
+        return caps
+    return [min(int(search.max_parents), truths.shape[-1] - 1)] * len(truths)
 
 
 def run_trials(
@@ -202,18 +206,18 @@ def run_trials(
     time_limit: float | None = None,
 ) -> dict[str, list[Columns]]:
     """What some trials of a cell give, for each score."""
-    of_cap: dict[int | None, dict[int, Truth]] = {}
-    for r in replicates:
-        truth = draw_truth(study, cell, r)
-        of_cap.setdefault(parent_cap(study.search, truth.adjacency), {})[r] = truth
+    truth = draw_truth(study, cell, replicates)
+    of_cap: dict[int | None, list[int]] = {}
+    for d, cap in enumerate(parent_caps(study.search, truth.adjacency)):
+        of_cap.setdefault(cap, []).append(d)
     found: dict[str, list[Columns]] = {name: [] for name in scorers}
-    for cap, truths in of_cap.items():
+    for cap, alike in of_cap.items():
         # as many at once as keep their families and their data in the cache
         sets = len(masks_up_to(cell.m if cap is None else cap, 0, cell.m - 1))
         size = max(1, (2 << BLOCK_BITS) // (cell.m * max(cell.n, sets)))
-        numbers = list(truths)
-        for start in range(0, len(numbers), size):
-            for trials in _drawn(study, cell, {r: truths[r] for r in numbers[start : start + size]}):
+        for start in range(0, len(alike), size):
+            chosen = np.array(alike[start : start + size])
+            for trials in _drawn(study, cell, [replicates[d] for d in chosen], truth.at(chosen)):
                 for name, scorer in scorers.items():
                     found[name] += [trials] if isinstance(trials, dict) else trials.measure(scorer, time_limit)
     return found
@@ -237,14 +241,15 @@ def load_kernels() -> None:
         run_trials(Study(0, design, search), design.cells()[0], [0], {"": lambda f: f.ln_tau + f.k})
 
 
-def _drawn(study: Study, cell: Cell, truths: Mapping[int, Truth]) -> list[Trials | Columns]:
+def _drawn(study: Study, cell: Cell, replicates: Sequence[int], truth: Truth) -> list[Trials | Columns]:
     """The trials, ready to be scored; of those whose data cannot be fitted, the reason."""
     try:
-        return [Trials.draw(study, cell, truths)]
+        return [Trials.draw(study, cell, replicates, truth)]
     except Exception as error:
-        if len(truths) == 1:
-            return [failure(next(iter(truths)), error)]
-        return [each for r, truth in truths.items() for each in _drawn(study, cell, {r: truth})]
+        if len(replicates) == 1:
+            return [failure(replicates[0], error)]
+        singles = (_drawn(study, cell, [r], truth.at(np.array([d]))) for d, r in enumerate(replicates))
+        return [each for single in singles for each in single]
 
 
 @contextmanager

@@ -176,7 +176,8 @@ def tie_band(
     """
     families = _families(data, max_parents)
     edges = checked_adjacency(truth, families.moments.names, "truth")
-    found = optima(families, scorer, band_weights(edges, rng), threads=threads)
+    weights = band_weights(edges, edge_weights("random", families.m, rng=rng))
+    found = optima(families, scorer, weights, threads=threads)
     best, random, worst = (shd_of_weights(edges, adjacency) for adjacency in found.adjacencies)
     return best, random, worst
 

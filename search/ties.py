@@ -89,16 +89,19 @@ def edge_weights(
     return shd_weights(truth) if ties == "optimistic" else -shd_weights(truth)
 
 
-def band_weights(truth: npt.ArrayLike, rng: np.random.Generator | int | None) -> Array:
-    """The weights of three rules, whose optima span the tie band: optimistic, random, pessimistic."""
+def band_weights(truth: npt.ArrayLike, random: Array) -> Array:
+    """The weights of three rules, whose optima span the tie band: optimistic, random as given, pessimistic.
+
+    Of one truth, 3 × m × m; of several, along the leading axes.
+    """
     towards = shd_weights(truth)
-    return np.array([towards, np.random.default_rng(rng).random(towards.shape), -towards])
+    return np.stack([towards, random, -towards], axis=-3)
 
 
 def shd_weights(truth: npt.ArrayLike) -> Array:
     """What a learned edge adds to the SHD: −1 if true, 0 if its reversal is true, 1 otherwise."""
     true = np.asarray(truth, dtype=np.float64)
-    return 1.0 - 2.0 * true - true.T
+    return 1.0 - 2.0 * true - np.swapaxes(true, -1, -2)
 
 
 def shd_of_weights(truth: npt.ArrayLike, learned: npt.ArrayLike) -> int:

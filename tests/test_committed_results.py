@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.design import Cell, Design, Search, Study, stream
-from benchmark.generate import draw_data, draw_truth
+from benchmark.design import Cell, Design, Search, Study
+from benchmark.generate import draw_one
 from benchmark.readme import ROOT, updated
 from benchmark.records import VALUES, values_of
+from benchmark.streams import stream
 from benchmark.trial import run_trials
 from scorers import AIC, BIC, MDL, RNML, Scorer
 from search.dags import adjacency_of, all_dags
@@ -86,10 +87,10 @@ def local_scores(data: np.ndarray, cap: int) -> dict[str, np.ndarray]:
 
 def nearest_and_farthest(study: Study, cell: Cell, row: Any) -> None:
     """The SHD of the best networks, under the three tie rules, and their score."""
-    truth = draw_truth(study, cell, row.replicate)
-    data = draw_data(study, cell, row.replicate, truth)
+    truth, data = draw_one(study, cell, row.replicate)
     table = local_scores(np.ascontiguousarray(data), int(truth.adjacency.sum(axis=0).max()))[row.scorer]
-    weights = band_weights(truth.adjacency, stream(study, cell, row.replicate, "ties"))
+    random = stream(study, cell, row.replicate, "ties").random((cell.m, cell.m))
+    weights = band_weights(truth.adjacency, random)
     masks = np.arange(1 << cell.m)
     for of_rule, expected in zip(weights, (row.shd_best, row.shd, row.shd_worst), strict=True):
         of_set = (masks[:, None] >> np.arange(cell.m) & 1) @ of_rule  # [parents, child]
@@ -100,8 +101,7 @@ def nearest_and_farthest(study: Study, cell: Cell, row: Any) -> None:
 
 
 def rank_of_truth(study: Study, cell: Cell, row: Any) -> None:
-    truth = draw_truth(study, cell, row.replicate)
-    data = draw_data(study, cell, row.replicate, truth)
+    truth, data = draw_one(study, cell, row.replicate)
     table = local_scores(np.ascontiguousarray(data), cell.m - 1)[row.scorer]
     powers = (1 << np.arange(cell.m))[:, None]
 

@@ -3,7 +3,8 @@
 import time
 
 from benchmark import generate, speed, trial
-from benchmark.design import Cell, stream
+from benchmark.design import Cell
+from benchmark.streams import stream
 from search import kernels
 
 
