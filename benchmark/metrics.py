@@ -27,13 +27,13 @@ class EdgeErrors:
     @classmethod
     def of(cls, truth: npt.ArrayLike, learned: npt.ArrayLike) -> "EdgeErrors":
         """Compare a learned DAG with the true one; or several, along leading axes that broadcast."""
-        true, found = (np.asarray(each, dtype=bool) for each in (truth, learned))
-        joined_true, joined_found = (each | np.swapaxes(each, -1, -2) for each in (true, found))
-        return cls(
-            missing=(joined_true & ~joined_found).sum(axis=(-1, -2)) // 2,
-            extra=(joined_found & ~joined_true).sum(axis=(-1, -2)) // 2,
-            reversed=(true & np.swapaxes(found, -1, -2)).sum(axis=(-1, -2)),
-        )
+        true, found = np.asarray(truth, dtype=bool), np.asarray(learned, dtype=bool)
+        shape = np.broadcast_shapes(true.shape, found.shape)
+        # copied: numba warns of views that broadcast
+        one, other = (np.array(np.broadcast_to(each, shape)).reshape(-1, *shape[-2:]) for each in (true, found))
+        counts = np.zeros((*shape[:-2], 3), dtype=np.int64)
+        _count_errors(one, other, counts.reshape(-1, 3))
+        return cls(missing=counts[..., 0], extra=counts[..., 1], reversed=counts[..., 2])
 
     @property
     def shd(self) -> Any:
@@ -91,6 +91,18 @@ def differing_pairs(one: IntArray, other: IntArray) -> Any:
     """Pairs of nodes whose edges differ between two graphs, or several."""
     differ = one != other
     return (differ | np.swapaxes(differ, -1, -2)).sum(axis=(-1, -2)) // 2
+
+
+@numba.njit(cache=True)
+def _count_errors(truth: Any, learned: Any, counts: Any) -> None:
+    """counts[d] = pairs of nodes whose edge learned[d] misses, has too many, and has the other way round."""
+    for d in range(truth.shape[0]):
+        for i in range(truth.shape[1]):
+            for j in range(i):
+                true, found = truth[d, i, j] or truth[d, j, i], learned[d, i, j] or learned[d, j, i]
+                counts[d, 0] += true and not found
+                counts[d, 1] += found and not true
+                counts[d, 2] += (truth[d, i, j] and learned[d, j, i]) or (truth[d, j, i] and learned[d, i, j])
 
 
 @numba.njit(cache=True)

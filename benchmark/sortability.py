@@ -75,13 +75,13 @@ def r2_sortability(covariance: npt.ArrayLike, adjacency: npt.ArrayLike) -> float
     """
     deviation = np.sqrt(_variances(covariance))
     correlation = np.asarray(covariance, dtype=np.float64) / np.outer(deviation, deviation)
-    explained = explained_by_others(correlation)
-    if np.isnan(explained).any():
+    smallest = np.linalg.eigvalsh(correlation)[0]
+    if not smallest >= SMALLEST_EIGENVALUE:
         raise ValueError(
             "R² of the nodes needs independent columns. Got a correlation matrix with the eigenvalue "
-            f"{np.linalg.eigvalsh(correlation)[0]:.1e}; allowed is {SMALLEST_EIGENVALUE:.0e}."
+            f"{smallest:.1e}; allowed is {SMALLEST_EIGENVALUE:.0e}."
         )
-    return _single(explained, adjacency)
+    return _single(explained_by_others(correlation, smallest), adjacency)
 
 
 def _variances(covariance: npt.ArrayLike) -> Array:
@@ -95,9 +95,9 @@ def _variances(covariance: npt.ArrayLike) -> Array:
     return variances
 
 
-def explained_by_others(correlation: Array) -> Array:
+def explained_by_others(correlation: Array, smallest_eigenvalue: Array) -> Array:
     """R² of each node given all others: … × m, of … × m × m correlation matrices; NaN where columns are dependent."""
-    independent = np.linalg.eigvalsh(correlation)[..., 0] >= SMALLEST_EIGENVALUE
+    independent = smallest_eigenvalue >= SMALLEST_EIGENVALUE
     regular = np.where(independent[..., None, None], correlation, np.eye(correlation.shape[-1]))
     # the diagonal of the inverse of a correlation matrix is 1 / (1 − R²)
     explained = 1 - 1 / np.linalg.inv(regular).diagonal(axis1=-2, axis2=-1)

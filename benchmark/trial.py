@@ -146,7 +146,8 @@ class Trials:
     def of_data(self) -> dict[str, Any]:
         """What does not depend on the score."""
         moments = self.families.moments
-        sorted_by = {"varsortability": moments.ln_variance, "r2_sortability": explained_by_others(moments.correlation)}
+        explained = explained_by_others(moments.correlation, moments.smallest_eigenvalue)
+        sorted_by = {"varsortability": moments.ln_variance, "r2_sortability": explained}
         found = {name: sortabilities(values, self.truth) for name, values in sorted_by.items()}
         return {
             "edges_true": self.truth.sum(axis=(-1, -2)),

@@ -159,10 +159,17 @@ class Moments:
         """Whether the correlation matrix of the nodes, and so of any subset, is far enough from singular."""
         return self._smallest_eigenvalue(nodes) >= SMALLEST_EIGENVALUE
 
+    @cached_property
+    def smallest_eigenvalue(self) -> Array:
+        """That of the correlation matrix; of several data sets, those of each."""
+        return np.asarray(np.linalg.eigvalsh(self.correlation)[..., 0], dtype=np.float64)
+
     def _smallest_eigenvalue(self, nodes: Sequence[int]) -> float:
-        """That of the data set in which it is smallest."""
-        of_nodes = self.correlation[..., nodes, :][..., nodes]
-        return float(np.linalg.eigvalsh(of_nodes)[..., 0].min()) if nodes else 1.0
+        """That of some nodes, in the data set in which it is smallest."""
+        if not nodes:
+            return 1.0
+        of_nodes = self if len(nodes) == self.m else self.of_nodes(nodes)
+        return float(of_nodes.smallest_eigenvalue.min())
 
 
 def is_frame(data: object) -> "TypeGuard[pd.DataFrame]":

@@ -13,9 +13,7 @@ import logging
 import time
 from dataclasses import dataclass
 from os import cpu_count
-from typing import Any
 
-import numba
 import numpy as np
 
 from scorers.base import Array, IntArray, Scorer, code_lengths
@@ -26,7 +24,7 @@ from scorers.moments import Data, Moments
 from scorers.network import checked_adjacency
 from search import kernels, limits
 from search.chunked import ChunkedSearch
-from search.large import Meter, Progress, WholeSearch, by_child, workers
+from search.large import Meter, Progress, WholeSearch, workers
 from search.ties import TOLERANCE, Ties, band_weights, edge_weights, score_size, shd_of_weights
 
 LOG = logging.getLogger("search")
@@ -238,33 +236,20 @@ def optima(
 
 
 def _few_nodes(families: Families, scorer: Scorer, weights: Array, tolerance: float) -> Optima:
-    m, masks = families.m, families.masks
+    m, masks, rules = families.m, families.masks, weights.shape[-3]
     scores = code_lengths(scorer, families.block(range(m), 0, m - 1))
     many = np.searchsorted(masks, (1 << families.max_parents) - 1)
     epsilon = tolerance * score_size(scores[..., 0], scores[..., many])
-    of_child = by_child(epsilon[..., None, None, None] * weights)
-    parents = np.empty(of_child.shape[:-1], dtype=np.int64)
-    rules = weights.shape[-3]
+    parents, local = np.empty(weights.shape[:-1], dtype=np.int64), np.empty(weights.shape[:-1])
     kernels.solve(
         scores.reshape(-1, m, len(masks)),
         masks,
-        of_child.reshape(-1, rules, m, m - 1),
+        weights.reshape(-1, rules, m, m),
+        epsilon.reshape(-1),
         parents.reshape(-1, rules, m),
+        local.reshape(-1, rules, m),
     )
-    local = np.empty(parents.shape)
-    _local_scores(scores.reshape(-1, m, len(masks)), masks, parents.reshape(-1, rules, m), local.reshape(-1, rules, m))
     return Optima(parents, local.sum(axis=-1))
-
-
-@numba.njit(cache=True)
-def _local_scores(scores: Any, masks: Any, parents: Any, out: Any) -> None:
-    """out[d, r, j] = scores[d, j, i] where masks[i] is parents[d, r, j] without bit j."""
-    for d in range(parents.shape[0]):
-        for r in range(parents.shape[1]):
-            for j in range(parents.shape[2]):
-                low = (1 << j) - 1
-                c = (parents[d, r, j] & low) | ((parents[d, r, j] >> 1) & ~low)
-                out[d, r, j] = scores[d, j, np.searchsorted(masks, c)]
 
 
 def _many_nodes(
