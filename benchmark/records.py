@@ -24,6 +24,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -150,7 +151,22 @@ def table_of(rows: Iterable[Values]) -> pa.Table:
     """Rows of coordinates and values, in the order of COORDINATES and VALUES, as a table."""
     columns = zip(*rows, strict=True)
     named = dict(zip((*COORDINATES, *VALUES), columns, strict=True))
-    return pa.table({name: named[name] for name in SCHEMA.names}, schema=SCHEMA)
+    return pa.Table.from_arrays([_column(named[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
+
+
+def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """The values, of which some may be None, as a column: `pa.array` would import pandas, which takes longer."""
+    valid = np.array([value is not None for value in values], dtype=bool)
+    if kind == pa.string():
+        texts = [value.encode() if value is not None else b"" for value in values]
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+        content = [pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+    else:
+        content = [
+            pa.py_buffer(np.array([value if value is not None else 0 for value in values], kind.to_pandas_dtype()))
+        ]
+    missing = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(values), [missing, *content])
 
 
 def write_records(table: pa.Table, file: Path) -> None:

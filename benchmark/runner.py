@@ -117,11 +117,12 @@ def run(
                     found[batch.study, batch.cell, name] |= values_of(columns)
             advance(batch)
     rows = (
-        (study.arm, cell.m, cell.nn, cell.n, replicate, name, *found[study, cell, name][replicate])
+        (study.arm, cell.m, cell.nn, cell.n, replicate, name, *values[replicate])
         for study in studies
         for cell in study.design.cells()
+        for of_cell in [{name: found[study, cell, name] for name in study.names(configs)}]
         for replicate in range(study.design.replicates)
-        for name in study.names(configs)
+        for name, values in of_cell.items()
     )
     return Outcome(table_of(rows), computed=sum(len(b.replicates) for b in batches))
 

@@ -20,6 +20,7 @@ from typing import Any
 FORKS = sys.platform == "linux"
 # The libraries that read these would use all cores in each worker.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+QUIET = "ignore:resource_tracker"
 
 
 class WorkerDiedError(RuntimeError):
@@ -121,11 +122,12 @@ class Workers:
 
 
 def start_early() -> None:
-    """Start the server that loky's processes are forked from, without waiting for it."""
+    """Start the server that loky's processes are forked from, and the process that tidies up, without waiting."""
     if FORKS:
         forkserver.set_forkserver_preload(["benchmark.warm"])
         # processes that tidy up after a run that was killed are started with these options, and would complain
-        sys.warnoptions.append("ignore:resource_tracker")
+        if QUIET not in sys.warnoptions:
+            sys.warnoptions.append(QUIET)
         before = {name: os.environ.get(name) for name in THREADS}
         os.environ.update(dict.fromkeys(THREADS, "1"))
         try:
@@ -135,3 +137,6 @@ def start_early() -> None:
                 os.environ.pop(name)
                 if value is not None:
                     os.environ[name] = value
+        from joblib.externals.loky.backend import resource_tracker
+
+        resource_tracker.ensure_running()  # else it is started together with the workers, and in their way
