@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 from benchmark.design import Cell, Design, Study
-from benchmark.streams import stream
+from benchmark.streams import streams
 from scorers.base import Array, IntArray
 from search import random_dag
 
@@ -50,12 +50,12 @@ def draw_truth(study: Study, cell: Cell, replicates: Sequence[int]) -> Truth:
     design, m = study.design, cell.m
     adjacency, order = draw_dags(study, cell, replicates)
     uniform = np.empty((len(replicates), m + 2, m))
-    for r, each in zip(replicates, uniform, strict=True):
-        stream(study, cell, r, "parameters").random(out=each)
+    for rng, each in zip(streams(study, cell, replicates, "parameters"), uniform, strict=True):
+        rng.random(out=each)
     drawn = design.low + (design.high - design.low) * uniform
     mean, tau, coefficients = drawn[:, 0], drawn[:, 1], adjacency * drawn[:, 2:]
     if design.signs == "random":
-        coefficients *= [stream(study, cell, r, "signs").choice([-1.0, 1.0], (m, m)) for r in replicates]
+        coefficients *= [rng.choice([-1.0, 1.0], (m, m)) for rng in streams(study, cell, replicates, "signs")]
     return Truth(adjacency, order, coefficients, mean, noise_variance(design, tau))
 
 
@@ -64,7 +64,7 @@ def draw_dags(study: Study, cell: Cell, replicates: Sequence[int]) -> tuple[IntA
     design, m = study.design, cell.m
     order = np.tile(np.arange(m), (len(replicates), 1))
     if design.dags == "uniform":
-        adjacency = np.array([random_dag(m, stream(study, cell, r, "dag")) for r in replicates])
+        adjacency = np.array([random_dag(m, rng) for rng in streams(study, cell, replicates, "dag")])
         _sort(adjacency, order)
         if design.labels == "topological":
             adjacency = np.array([each[np.ix_(by, by)] for each, by in zip(adjacency, order, strict=True)])
@@ -73,11 +73,11 @@ def draw_dags(study: Study, cell: Cell, replicates: Sequence[int]) -> tuple[IntA
     # Kalisch & Bühlmann (2007): each edge along a fixed order with the same probability
     assert cell.nn is not None
     if design.labels == "random":
-        for r, each in zip(replicates, order, strict=True):
-            each[:] = stream(study, cell, r, "labels").permutation(m)
+        for rng, each in zip(streams(study, cell, replicates, "labels"), order, strict=True):
+            each[:] = rng.permutation(m)
     uniform = np.empty((len(replicates), m, m))
-    for r, each in zip(replicates, uniform, strict=True):
-        stream(study, cell, r, "dag").random(out=each)
+    for rng, each in zip(streams(study, cell, replicates, "dag"), uniform, strict=True):
+        rng.random(out=each)
     adjacency = np.zeros((len(replicates), m, m), dtype=np.int64)
     _join(uniform, design.density * cell.nn / (m - 1), order, adjacency)
     return adjacency, order
@@ -100,8 +100,8 @@ def draw_data(study: Study, cell: Cell, replicates: Sequence[int], truth: Truth)
     """The data of some trials as columns: trials × m × n."""
     columns = np.empty((len(replicates), cell.m, cell.n))
     noise, deviation = np.empty((cell.n, cell.m)), np.sqrt(truth.variance)
-    for d, r in enumerate(replicates):
-        stream(study, cell, r, "data").standard_normal(out=noise)
+    for d, rng in enumerate(streams(study, cell, replicates, "data")):
+        rng.standard_normal(out=noise)
         _propagate(noise, deviation[d], truth.order[d], truth.coefficients[d], truth.mean[d], columns[d])
     if study.design.preprocessing != "none":
         columns -= columns.mean(axis=-1, keepdims=True)

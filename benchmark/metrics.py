@@ -26,13 +26,10 @@ class EdgeErrors:
 
     @classmethod
     def of(cls, truth: npt.ArrayLike, learned: npt.ArrayLike) -> "EdgeErrors":
-        """Compare a learned DAG with the true one; or several, along leading axes that broadcast."""
-        true, found = np.asarray(truth, dtype=bool), np.asarray(learned, dtype=bool)
-        shape = np.broadcast_shapes(true.shape, found.shape)
-        # copied: numba warns of views that broadcast
-        one, other = (np.array(np.broadcast_to(each, shape)).reshape(-1, *shape[-2:]) for each in (true, found))
-        counts = np.zeros((*shape[:-2], 3), dtype=np.int64)
-        _count_errors(one, other, counts.reshape(-1, 3))
+        """Compare a learned DAG with the true one; or several along leading axes, as many with each truth, in order."""
+        true, found = np.asarray(truth, dtype=np.int64), np.asarray(learned, dtype=np.int64)
+        counts = np.zeros((*found.shape[:-2], 3), dtype=np.int64)
+        _count_errors(true.reshape(-1, *true.shape[-2:]), found.reshape(-1, *true.shape[-2:]), counts.reshape(-1, 3))
         return cls(missing=counts[..., 0], extra=counts[..., 1], reversed=counts[..., 2])
 
     @property
@@ -89,20 +86,32 @@ def cpdag_shd(truth: npt.ArrayLike, learned: npt.ArrayLike) -> Any:
 
 def differing_pairs(one: IntArray, other: IntArray) -> Any:
     """Pairs of nodes whose edges differ between two graphs, or several."""
-    differ = one != other
-    return (differ | np.swapaxes(differ, -1, -2)).sum(axis=(-1, -2)) // 2
+    counts = np.zeros(one.shape[:-2], dtype=np.int64)
+    _count_differing(one.reshape(-1, *one.shape[-2:]), other.reshape(-1, *one.shape[-2:]), counts.reshape(-1))
+    return counts[()]
 
 
 @numba.njit(cache=True)
 def _count_errors(truth: Any, learned: Any, counts: Any) -> None:
     """counts[d] = pairs of nodes whose edge learned[d] misses, has too many, and has the other way round."""
-    for d in range(truth.shape[0]):
-        for i in range(truth.shape[1]):
+    share = learned.shape[0] // truth.shape[0]  # of one truth
+    for d in range(learned.shape[0]):
+        true, found = truth[d // share], learned[d]
+        for i in range(true.shape[0]):
             for j in range(i):
-                true, found = truth[d, i, j] or truth[d, j, i], learned[d, i, j] or learned[d, j, i]
-                counts[d, 0] += true and not found
-                counts[d, 1] += found and not true
-                counts[d, 2] += (truth[d, i, j] and learned[d, j, i]) or (truth[d, j, i] and learned[d, i, j])
+                joined_true, joined_found = true[i, j] | true[j, i], found[i, j] | found[j, i]
+                counts[d, 0] += joined_true & ~joined_found
+                counts[d, 1] += joined_found & ~joined_true
+                counts[d, 2] += (true[i, j] & found[j, i]) | (true[j, i] & found[i, j])
+
+
+@numba.njit(cache=True)
+def _count_differing(one: Any, other: Any, counts: Any) -> None:
+    """counts[d] = pairs of nodes that are joined in different ways in one[d] and other[d]."""
+    for d in range(one.shape[0]):
+        for i in range(one.shape[1]):
+            for j in range(i):
+                counts[d] += one[d, i, j] != other[d, i, j] or one[d, j, i] != other[d, j, i]
 
 
 @numba.njit(cache=True)

@@ -25,7 +25,7 @@ from numba.core.dispatcher import Dispatcher
 from benchmark import generate, trial
 from benchmark.design import Cell, Design, Search, Study
 from benchmark.peers import peers
-from benchmark.streams import stream
+from benchmark.streams import streams
 from benchmark.trial import load_kernels, run_trials
 from scorers import AIC, BIC, MDL, RNML, Families, Scorer
 from scorers.base import Array, IntArray
@@ -123,7 +123,7 @@ def fifteen_nodes() -> None:
 
 def not_compiled() -> None:
     """(d): the share of a run in one process that is spent outside compiled code, by two clocks."""
-    print("(d) outside kernels, arithmetic of scores and drawing of random numbers, one process, warm:")
+    print("(d) outside kernels, LAPACK, arithmetic of scores and drawing of random numbers, one process, warm:")
     load_kernels()
     for m, replicates, most in ((15, 20, 0.15), (10, 100, 0.20)):
         wanted = study(m, replicates)
@@ -155,7 +155,7 @@ def not_compiled() -> None:
 
 @contextmanager
 def compiled_timed() -> Iterator[tuple[list[float], Callable[[Any], Any]]]:
-    """A clock that runs while compiled code does: every kernel that Python calls, and every random number drawn.
+    """A clock that runs while compiled code does: every kernel that Python calls, LAPACK, random numbers being drawn.
 
     Kernels are found by looking for compiled functions in all modules of the project. Also yields what makes a function
     be timed, for the scores.
@@ -175,13 +175,14 @@ def compiled_timed() -> Iterator[tuple[list[float], Callable[[Any], Any]]]:
     drawing = [name for name in dir(np.random.Generator) if name[0] != "_" and name not in ("bit_generator", "spawn")]
     methods = {name: timed(getattr(np.random.Generator, name)) for name in drawing}
     generator: Any = type("Timed", (np.random.Generator,), methods)
-    replaced: list[tuple[Any, str, Any]] = [(module, "stream", stream) for module in (generate, trial)]
+    replaced: list[tuple[Any, str, Any]] = [(module, "streams", streams) for module in (generate, trial)]
+    replaced += [(np.linalg, name, getattr(np.linalg, name)) for name in ("eigvalsh", "inv")]
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in ("benchmark", "scorers", "search"):
             kernels = {key: value for key, value in vars(module).items() if isinstance(value, Dispatcher)}
             replaced += [(module, key, value) for key, value in kernels.items()]
     for module, key, value in replaced:
-        new = timed(value) if isinstance(value, Dispatcher) else lambda *a: generator(stream(*a).bit_generator)
+        new = timed(value) if value is not streams else lambda *a: (generator(x.bit_generator) for x in streams(*a))
         setattr(module, key, new)
     try:
         yield clock, timed

@@ -6,6 +6,7 @@ else: all scores see the same data, and adding a cell, a score or replicates cha
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Literal, get_args
 
@@ -18,7 +19,6 @@ from benchmark.design import Cell, Study
 # A new purpose goes to the end, or the numbers of all others change.
 Purpose = Literal["dag", "labels", "parameters", "signs", "data", "ties", "baseline"]
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
-_NUMBERS = {purpose: i for i, purpose in enumerate(PURPOSES)}
 
 # So many trials are seeded together: making a `SeedSequence` for each would take longer than drawing its DAG.
 TOGETHER = 128
@@ -27,12 +27,13 @@ INIT_A, MULT_A, INIT_B, MULT_B = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
 MIX_L, MIX_R = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
 
 
-def stream(study: Study, cell: Cell, replicate: int, purpose: Purpose) -> np.random.Generator:
-    """The random numbers of one trial for one purpose."""
+def streams(study: Study, cell: Cell, replicates: Iterable[int], purpose: Purpose) -> Iterator[np.random.Generator]:
+    """The random numbers of some trials for one purpose."""
     n = None if study.design.share == "network" and purpose not in ("data", "ties") else cell.n
-    block, row = divmod(replicate, TOGETHER)
-    words = _words_of_trials(study.seed, cell.m, cell.nn, n, block)[row, _NUMBERS[purpose]]
-    return np.random.Generator(np.random.PCG64(_Seeds(words)))  # type: ignore[arg-type]  # as its docstring allows
+    number = PURPOSES.index(purpose)
+    for replicate in replicates:
+        words = _words_of_trials(study.seed, cell.m, cell.nn, n, replicate // TOGETHER)[replicate % TOGETHER, number]
+        yield np.random.Generator(np.random.PCG64(_Seeds(words)))  # type: ignore[arg-type]  # as its docstring allows
 
 
 class _Seeds(ISeedSequence):

@@ -24,7 +24,7 @@ from benchmark.design import Cell, Design, Search, Study
 from benchmark.generate import Truth, draw_data, draw_truth
 from benchmark.metrics import EdgeErrors, cpdag, differing_pairs
 from benchmark.sortability import explained_by_others, sortabilities
-from benchmark.streams import stream
+from benchmark.streams import streams
 from scorers.base import Array, Block, IntArray, Scorer, code_lengths
 from scorers.families import BLOCK_BITS, Families
 from scorers.masks import masks_up_to
@@ -71,8 +71,8 @@ class Trials:
         """Draw the data of some trials with these truths, which have one parent cap."""
         columns = draw_data(study, cell, replicates, truth)
         random = np.empty(truth.adjacency.shape)
-        for r, each in zip(replicates, random, strict=True):
-            stream(study, cell, r, "ties").random(out=each)
+        for rng, each in zip(streams(study, cell, replicates, "ties"), random, strict=True):
+            rng.random(out=each)
         ties = band_weights(truth.adjacency, random)
         if study.design.labels == "topological":
             by_label = np.array([edge_weights(rule, cell.m) for rule in ("forward", "backward")])
@@ -97,7 +97,7 @@ class Trials:
 
     def graphs(self, baseline: Baseline) -> IntArray:
         """The graphs of a baseline, trials × m × m."""
-        rngs = [stream(self.study, self.cell, r, "baseline") for r in self.replicates]
+        rngs = list(streams(self.study, self.cell, self.replicates, "baseline"))
         return baseline.graphs(self.families, self.truth, rngs)
 
     def score_of_truth(self, scorer: Scorer) -> Array:
@@ -177,11 +177,12 @@ class Trials:
     def _errors(self, learned: IntArray) -> dict[str, Any]:
         """How far learned networks are from the truth, one under each tie rule."""
         rules = ("_best", "", "_worst", "_forward", "_backward")[: learned.shape[1]]
-        errors = EdgeErrors.of(self.truth[:, None], learned)
+        errors = EdgeErrors.of(self.truth, learned)
+        shd = errors.shd
         return {
             "edges": learned[:, 1].sum(axis=(-1, -2)),
             "max_parents": np.full(len(learned), self.families.max_parents),
-            **{f"shd{rule}": errors.shd[:, r] for r, rule in enumerate(rules)},
+            **{f"shd{rule}": shd[:, r] for r, rule in enumerate(rules)},
             "shd_cpdag": differing_pairs(self._true_cpdag, cpdag(learned[:, 1])),
             "missing": errors.missing[:, 1],
             "extra": errors.extra[:, 1],

@@ -18,7 +18,7 @@ from benchmark.design import Cell, Design, Search, Study
 from benchmark.generate import draw_one
 from benchmark.readme import ROOT, updated
 from benchmark.records import VALUES, values_of
-from benchmark.streams import stream
+from benchmark.streams import streams
 from benchmark.trial import run_trials
 from scorers import AIC, BIC, MDL, RNML, Scorer
 from search.dags import adjacency_of, all_dags
@@ -89,7 +89,7 @@ def nearest_and_farthest(study: Study, cell: Cell, row: Any) -> None:
     """The SHD of the best networks, under the three tie rules, and their score."""
     truth, data = draw_one(study, cell, row.replicate)
     table = local_scores(np.ascontiguousarray(data), int(truth.adjacency.sum(axis=0).max()))[row.scorer]
-    random = stream(study, cell, row.replicate, "ties").random((cell.m, cell.m))
+    random = next(streams(study, cell, [row.replicate], "ties")).random((cell.m, cell.m))
     weights = band_weights(truth.adjacency, random)
     masks = np.arange(1 << cell.m)
     for of_rule, expected in zip(weights, (row.shd_best, row.shd, row.shd_worst), strict=True):

@@ -11,7 +11,7 @@ from scipy.stats import chi2, kstest
 
 from benchmark.design import Cell, Design, Search, Study
 from benchmark.generate import draw_dags, draw_one, draw_truth
-from benchmark.streams import seed_words, stream
+from benchmark.streams import Purpose, seed_words, streams
 
 
 def study(**design: Any) -> Study:
@@ -100,17 +100,22 @@ def test_preprocessing() -> None:
 def test_streams_are_keyed_by_content() -> None:
     """Another cell, replicate, purpose or seed is another stream; the rest of the design does not matter."""
     base, cell = study(), Cell(8, 2, 50)
-    first = stream(base, cell, 0, "data").random()
-    assert stream(study(m=(8, 10), nn=(2, 4), replicates=99, noise="unit"), cell, 0, "data").random() == first
+
+    def number(study: Study, cell: Cell, replicate: int, purpose: Purpose) -> float:
+        return next(streams(study, cell, [replicate], purpose)).random()
+
+    first = number(base, cell, 0, "data")
+    assert number(study(m=(8, 10), nn=(2, 4), replicates=99, noise="unit"), cell, 0, "data") == first
+    assert [rng.random() for rng in streams(base, cell, (1, 0), "data")] == [number(base, cell, 1, "data"), first]
     others = [
-        stream(base, Cell(10, 2, 50), 0, "data"),
-        stream(base, Cell(8, 4, 50), 0, "data"),
-        stream(base, Cell(8, 2, 500), 0, "data"),
-        stream(base, cell, 1, "data"),
-        stream(base, cell, 0, "dag"),
-        stream(replace(base, seed=8), cell, 0, "data"),
+        number(base, Cell(10, 2, 50), 0, "data"),
+        number(base, Cell(8, 4, 50), 0, "data"),
+        number(base, Cell(8, 2, 500), 0, "data"),
+        number(base, cell, 1, "data"),
+        number(base, cell, 0, "dag"),
+        number(replace(base, seed=8), cell, 0, "data"),
     ]
-    assert len({first, *(other.random() for other in others)}) == 7
+    assert len({first, *others}) == 7
     # a stream of long standing: records can only be made again if it never changes
     assert first == 0.2943849550636939
 

@@ -4,7 +4,7 @@ import time
 
 from benchmark import generate, speed, trial
 from benchmark.design import Cell
-from benchmark.streams import stream
+from benchmark.streams import streams
 from search import kernels
 
 
@@ -20,11 +20,11 @@ def test_compiled_code_is_timed_and_put_back() -> None:
         assert 0 < clock[0] < time.perf_counter() - start
 
         drawn = clock[0]
-        vars(generate)["stream"](speed.study(8, 3), cell, 0, "data").standard_normal(100_000)
+        next(vars(generate)["streams"](speed.study(8, 3), cell, [0], "data")).standard_normal(100_000)
         assert clock[0] > drawn
 
         clock[0], start = 0.0, time.perf_counter()
         timed(lambda: timed(time.sleep)(0.1))()
         assert 0.1 <= clock[0] <= time.perf_counter() - start  # not twice
     assert kernels.solve is solve
-    assert vars(generate)["stream"] is vars(trial)["stream"] is stream
+    assert vars(generate)["streams"] is vars(trial)["streams"] is streams
