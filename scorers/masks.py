@@ -41,6 +41,7 @@ def masks_up_to(most: int, start: int, bits: int) -> IntArray:
     array([0, 1, 2, 4])
     """
     masks = np.arange(start, start + (1 << bits))
-    masks = masks[np.bitwise_count(masks) <= most]
+    if start.bit_count() + bits > most:
+        masks = masks[np.bitwise_count(masks) <= most]
     masks.flags.writeable = False
     return masks

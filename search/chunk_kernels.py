@@ -50,9 +50,15 @@ def join_and_list(
             x[c] = smaller(local[c], x[c])
         minimise_child(x)
         if listing:
-            for c in range(size):
-                places[k], values[k] = c, local[c]  # written over if it is not to be listed
-                k += (local[c] == x[c]) & (local[c] < np.inf)
+            for g in range(0, size, 16):  # most have none to be listed, which several comparisons at once show
+                y, z = local[g : g + 16], x[g : g + 16]
+                equal = 0
+                for c in range(y.shape[0]):
+                    equal += y[c] == z[c]
+                if equal:
+                    for c in range(y.shape[0]):
+                        places[k], values[k] = g + c, y[c]  # written over if it is not to be listed
+                        k += (y[c] == z[c]) & (y[c] < np.inf)
         ends[j + 1] = k
 
 
@@ -89,6 +95,14 @@ def minimise_columns(x: Any, step: int, first: int, last: int) -> None:
                 for i in range(first, last):
                     y[i] = smaller(without[i], y[i])
         bit *= 2
+
+
+@numba.njit(cache=True, nogil=True)
+def first_sink(total: Any, without: Any, best: Any, j: int, sink: Any) -> None:
+    """total[i] = without[i] + best[i], with j as the sink."""
+    for i in range(total.shape[0]):
+        total[i] = without[i] + best[i]
+        sink[i] = j
 
 
 @numba.njit(cache=True, nogil=True)

@@ -7,6 +7,7 @@ So each local score is computed once; only what there is no room to list is scor
 h high nodes. The best scores of all sets of nodes and their sinks, 9·2^m bytes, are all that stays beside the lists.
 """
 
+from collections.abc import Callable
 from threading import Lock
 
 import numpy as np
@@ -24,6 +25,7 @@ CHILD_BITS, PIECE_BITS = 15, 16
 
 # Scores of one block: where those of each child end, their places in the block, and themselves.
 Listed = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint16], Array]
+Relax = Callable[[Array, Array, Array, int, npt.NDArray[np.int8]], object]
 
 
 class ChunkedSearch:
@@ -45,12 +47,14 @@ class ChunkedSearch:
         totals, sinks = np.empty((1 << (m - low), 1 << low)), np.empty((1 << (m - low), 1 << low), dtype=np.int8)
         of_low, of_high = np.empty((low, 1 << (low - 1))), np.empty((1, 1 << low))
         for u, (total, sink) in enumerate(zip(totals, sinks, strict=True)):
-            self.start(total, empty=u == 0)
+            if u == 0:  # the network without nodes; no other is known yet
+                total[0], total[1:] = 0.0, np.inf
             self.prepare(u)
             for j in reversed(members(u)):  # the lowest of tied sinks comes last, and stays
                 without = u ^ (1 << j)
                 self.best_parents(range(low + j, low + j + 1), without, of_high)
-                self.relax(total, totals[without], of_high[0], low + j, sink)
+                relax = chunk_kernels.relax_high if u >> (j + 1) else chunk_kernels.first_sink
+                self.high_sink(relax, total, totals[without], of_high[0], low + j, sink)
             self.best_parents(range(low), u, of_low)
             self.best_sinks(of_low, total, sink)
         del totals, of_low, of_high
@@ -159,20 +163,15 @@ class ChunkedSearch:
         columns = min(piece, 1 << 12)
         self.each(lambda i: chunk_kernels.minimise_columns(best[0], piece, i, i + columns), range(0, piece, columns))
 
-    def start(self, total: Array, empty: bool) -> None:
-        """No network is known yet, but perhaps that without nodes."""
-        piece = 1 << PIECE_BITS
-        self.each(lambda i: total[i : i + piece].fill(np.inf), range(0, len(total), piece))
-        if empty:
-            total[0] = 0.0
-
-    def relax(self, total: Array, without: Array, best: Array, j: int, sink: npt.NDArray[np.int8]) -> None:
+    def high_sink(
+        self, relax: Relax, total: Array, without: Array, best: Array, j: int, sink: npt.NDArray[np.int8]
+    ) -> None:
         """The high child j as the sink of the sets of a chunk."""
         piece = 1 << PIECE_BITS
 
         def step(i: int) -> None:
             here = slice(i, i + piece)
-            chunk_kernels.relax_high(total[here], without[here], best[here], j, sink[here])
+            relax(total[here], without[here], best[here], j, sink[here])
 
         self.each(step, range(0, len(total), piece))
 
