@@ -38,6 +38,21 @@ def test_distances_of_random_pairs() -> None:
         assert (cpdag_shd(truth, learned) == 0) == same
 
 
+def test_several_at_once_are_what_they_are_one_by_one() -> None:
+    rng = np.random.default_rng(1)
+    truths = np.array([naive.random_dag(6, rng) for _ in range(4)])
+    learned = np.array([[naive.random_dag(6, rng) for _ in range(3)] for _ in truths])  # three to each truth
+    together = EdgeErrors.of(truths, learned)
+    for d, r in np.ndindex(4, 3):
+        alone = EdgeErrors.of(truths[d], learned[d, r])
+        assert (together.missing[d, r], together.extra[d, r], together.reversed[d, r], together.shd[d, r]) == (
+            *(alone.missing, alone.extra, alone.reversed, alone.shd),
+        )
+    np.testing.assert_array_equal(
+        cpdag_shd(truths, learned[:, 0]), [cpdag_shd(*pair) for pair in zip(truths, learned[:, 0], strict=True)]
+    )
+
+
 def test_by_hand() -> None:
     truth = np.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])  # 0 → 1 → 2 → 3
     learned = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]])  # 1 → 0, 2 → 3, 3 → 0

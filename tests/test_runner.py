@@ -16,10 +16,12 @@ from benchmark.design import Design, Search, Study
 from benchmark.records import (
     COORDINATES,
     SCHEMA,
+    VALUES,
     _sources,
     keep_other_results,
     pieces,
     score_key,
+    table_of,
     values_of,
     write_records,
 )
@@ -59,6 +61,25 @@ def do(store: Path, configs: Mapping[str, Mapping[str, Any]], *studies: Study, w
 def rows_of(outcome: Outcome) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = outcome.table.to_pylist()
     return rows
+
+
+def test_a_table_is_what_pyarrow_makes_of_the_same_rows(tmp_path: Path) -> None:
+    """Its columns are laid out by hand: with gaps, in none, in all, and text that is not ASCII."""
+    examples: dict[pa.DataType, list[Any]] = {
+        pa.int64(): [None, -3, 1 << 62],
+        pa.float64(): [0.1, None, -1e300],
+        pa.string(): ["τ̂", None, ""],
+    }
+    order = (*COORDINATES, *VALUES)
+    columns = {name: examples[SCHEMA.field(name).type] * 7 for name in order}
+    columns["m"], columns["nn"] = [8] * 21, [None] * 21
+    table = table_of(zip(*columns.values(), strict=True))
+    expected = pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
+    assert table.equals(expected)
+    table.validate(full=True)
+    for name, each in (("ours", table), ("theirs", expected)):
+        write_records(each, tmp_path / name)
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
 
 
 def file_of(outcome: Outcome, folder: Path) -> bytes:
