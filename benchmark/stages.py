@@ -32,7 +32,7 @@ from benchmark.records import alone, keep_other_results, write_records, write_wh
 from benchmark.runner import Outcome, run
 from benchmark.workers import Workers
 from scorers.base import Scorer
-from scorers.certify import is_upside_down
+from scorers.certify import UPSIDE_DOWN, is_upside_down
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -293,10 +293,7 @@ def _scorers(configs: Mapping[str, Any]) -> dict[str, Contestant]:
         if not (callable(scorer) or isinstance(scorer, Baseline)):
             raise ConfigError(f"scorers.{name}: {each._target_} must make a callable. Got {scorer!r}.")
         if not isinstance(scorer, Baseline) and _upside_down(scorer):
-            raise ConfigError(
-                f"scorers.{name} prefers the empty graph to a strong truth at n = 100,000. Code lengths are wanted, "
-                "lower is better: if higher is better in yours, return its negative."
-            )
+            raise ConfigError(f"scorers.{name} {UPSIDE_DOWN}")
         scorers[name] = scorer
     return scorers
 

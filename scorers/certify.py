@@ -29,6 +29,11 @@ Edges = npt.NDArray[np.bool_]
 
 # Equal scores that are computed in two ways differ by rounding, which stays far below this many nats.
 ROUNDING = 1e-6
+# What is said of a score of which `is_upside_down` is true.
+UPSIDE_DOWN = (
+    "prefers the empty graph to a strong truth at n = 100,000. Code lengths are wanted, lower is better: if higher is "
+    "better in yours, return its negative."
+)
 # What it means for its user if a score has not a property.
 ADVICE = {
     "score-equivalent": "DAGs that no data can tell apart get different scores: the directions it finds are its own",
@@ -120,10 +125,7 @@ def certify(scorer: Scorer, *, cases: int = 60, m: int = 4, seed: int = 0) -> "p
         largest n.
     """
     if is_upside_down(scorer):
-        raise ValueError(
-            f"The score {scorer!r} prefers the empty graph to a strong truth at n = 100,000. Code lengths are wanted, "
-            "lower is better: if higher is better in yours, return its negative."
-        )
+        raise ValueError(f"The score {scorer!r} {UPSIDE_DOWN}")
     import pandas as pd  # these two are slow to import, and searching needs neither
     from scipy.stats import binom
 
