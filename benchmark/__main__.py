@@ -89,12 +89,15 @@ def _options(group: str) -> str:
 
 def _do(config: "DictConfig") -> bool:
     """Do what a config asks for; whether nothing failed."""
+    import gc
+
     from rich.console import Console
 
     from benchmark.config import ConfigError
     from benchmark.stages import Experiment
     from benchmark.workers import ClusterError
 
+    gc.freeze()  # what is imported stays: going through it for garbage takes as long as some trials
     console = Console(markup=False, highlight=False)
     try:
         return Experiment.of(config).do(console)

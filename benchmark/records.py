@@ -102,16 +102,12 @@ class Pieces:
                     file.rename(_free_name(file.with_suffix(".damaged")))
         return found
 
-    def save(self, found: Sequence[Columns]) -> None:
-        """Keep what trials gave, in one file; not of those that failed: the next run tries them again."""
-        finished = [columns for columns in found if "error" not in columns]
-        if finished:
-            columns = {name: [x for each in finished for x in each[name]] for name in finished[0]}
-            self.folder.mkdir(parents=True, exist_ok=True)
-            body = json.dumps(columns)
-            checksum = self._checksum(body)
-            file = self.folder / f"{columns['replicate'][0]:06d}-{checksum[:8]}.json"
-            write_whole(file, f"{checksum}\n{body}".encode(), sync=False)
+    def save(self, columns: Columns) -> None:
+        """Keep what finished trials gave, in one file."""
+        body = json.dumps(columns)
+        checksum = self._checksum(body)
+        file = self.folder / f"{columns['replicate'][0]:06d}-{checksum[:8]}.json"
+        write_whole(file, f"{checksum}\n{body}".encode(), sync=False)
 
     def _checksum(self, body: str) -> str:
         return hashlib.sha256(f"{self.folder.name}\n{body}".encode()).hexdigest()

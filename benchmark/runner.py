@@ -103,8 +103,8 @@ def run(
                 places[study, cell, name] = place = pieces(store, study, cell, keys[name])
                 found[study, cell, name] = place.load()
             batches += _batches(study, cell, {name: found[study, cell, name] for name in names})
-    # long ones first, so that all workers end at about the same time
-    batches.sort(key=lambda b: (-b.cell.m, -b.cell.n, b.replicates))
+    # long ones first, so that all workers end at about the same time: parents allowed make more work than samples
+    batches.sort(key=lambda b: (-b.cell.m, -(b.cell.nn or 0), -b.cell.n, b.replicates))
 
     if batches and not kernels_are_compiled():
         console.print("First run on this machine: compiling kernels, which takes about half a minute.")
@@ -112,8 +112,9 @@ def run(
     with _bar(batches, console) as advance, workers.ready():
         for batch, given in _computed(batches, scorers, workers):
             for name, of_scorer in given.items():
-                places[batch.study, batch.cell, name].save(of_scorer)
                 for columns in of_scorer:
+                    if "error" not in columns:  # what failed is not kept: the next run tries it again
+                        places[batch.study, batch.cell, name].save(columns)
                     found[batch.study, batch.cell, name] |= values_of(columns)
             advance(batch)
     rows = (

@@ -222,7 +222,7 @@ def run_trials(
             for trials in _drawn(study, cell, [replicates[d] for d in chosen], truth.at(chosen)):
                 for name, scorer in scorers.items():
                     found[name] += [trials] if isinstance(trials, dict) else trials.measure(scorer, time_limit)
-    return found
+    return {name: _joined(of_scorer) for name, of_scorer in found.items()}
 
 
 def run_batches(batches: Sequence[tuple[Any, ...]]) -> list[tuple[int, dict[str, list[Columns]]]]:
@@ -241,6 +241,15 @@ def load_kernels() -> None:
     design = Design(m=(4,), nn=(1,), n=(20,), replicates=1)
     for search in (Search("dp"), Search("exhaustive")):
         run_trials(Study(0, design, search), design.cells()[0], [0], {"": lambda f: f.ln_tau + f.k})
+
+
+def _joined(found: list[Columns]) -> list[Columns]:
+    """The columns of all finished trials as one, and those of trials that failed."""
+    finished = [columns for columns in found if "error" not in columns]
+    failed = [columns for columns in found if "error" in columns]
+    return (
+        [{name: [x for each in finished for x in each[name]] for name in finished[0]}, *failed] if finished else failed
+    )
 
 
 def _drawn(study: Study, cell: Cell, replicates: Sequence[int], truth: Truth) -> list[Trials | Columns]:

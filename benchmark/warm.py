@@ -5,6 +5,7 @@ worker with the server: left to themselves, they would wait for each other for m
 """
 
 import ctypes
+import gc
 import os
 import signal
 
@@ -22,3 +23,5 @@ end_with_parent()
 os.register_at_fork(after_in_child=end_with_parent)
 if kernels_are_compiled():
     load_kernels()
+# A worker's garbage collector need not go through all of this, which would copy it: loky calls it after the first task.
+gc.freeze()

@@ -126,7 +126,7 @@ Path.replace = lambda *names: os.kill(os.getpid(), 9) if next(moments) == 5 else
 def test_no_part_of_a_file_is_taken_for_the_whole(tmp_path: Path) -> None:
     """A file system that renames before it writes leaves any of these when the power goes."""
     place = Pieces(tmp_path / "key")
-    place.save([{"replicate": [3, 4], "shd": [1, 2]}])
+    place.save({"replicate": [3, 4], "shd": [1, 2]})
     (file,) = place.folder.iterdir()
     whole = file.read_bytes()
     assert set(place.load()) == {3, 4}
