@@ -9,8 +9,8 @@ that order, so random networks are tried with their own order. What is compared 
 that are both so large that no true edge is missed by chance; only their moments are drawn, not the data.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -199,20 +199,37 @@ def _misses(scorer: Scorer, m: int, n: int, rng: np.random.Generator) -> tuple[i
 
     Data that the score refuses (a correlation that is zero to all digits, at large n) do not count.
     """
-    masks = np.array([[expand(c, j) for c in range(1 << (m - 1))] for j in range(m)])
-    missed = tried = 0
+    networks, moments = [], []
     for _ in range(NETWORKS):
-        network = _Network.draw(m, rng)
-        try:
-            table = score_table(Families.of_moments(network.sample_moments(n, rng)), scorer)
-        except ValueError:
-            if tried == 0:
-                raise
-            continue
+        networks.append(_Network.draw(m, rng))
+        moments.append(networks[-1].sample_moments(n, rng))
+    tables = _tables(scorer, moments)
+    if not tables:
+        score_table(Families.of_moments(moments[0]), scorer)  # says why
+    masks = np.array([[expand(c, j) for c in range(1 << (m - 1))] for j in range(m)])
+    missed = 0
+    for d, table in tables.items():
+        order = networks[d].order
         before = np.empty(m, dtype=np.int64)  # the nodes before each in the order
-        before[network.order] = np.concatenate([[0], np.cumsum(1 << network.order)[:-1]])
+        before[order] = np.concatenate([[0], np.cumsum(1 << order)[:-1]])
         best = np.where(masks & ~before[:, None], np.inf, table).argmin(axis=1)
-        truth = (1 << np.arange(m)) @ network.edges
+        truth = (1 << np.arange(m)) @ networks[d].edges
         missed += int((masks[np.arange(m), best] != truth).any())
-        tried += 1
-    return missed, tried
+    return missed, len(tables)
+
+
+def _tables(scorer: Scorer, moments: Sequence[Moments], first: int = 0) -> dict[int, Array]:
+    """The score tables of data sets of one size, by their numbers from `first` on, without those that are refused."""
+    together = replace(
+        moments[0],
+        correlation=np.array([each.correlation for each in moments]),
+        ln_variance=np.array([each.ln_variance for each in moments]),
+        offset=np.array([each.offset for each in moments]),
+    )
+    try:
+        tables = score_table(Families.of_moments(together), scorer)
+    except ValueError:
+        half = len(moments) // 2
+        parts = ((moments[:half], first), (moments[half:], first + half)) if half else ()
+        return {d: table for part in parts for d, table in _tables(scorer, *part).items()}
+    return dict(enumerate(tables, first))

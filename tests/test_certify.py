@@ -26,7 +26,8 @@ from scorers import (
     ZellnerG,
     certify,
 )
-from scorers.certify import _Network, is_upside_down
+from scorers.certify import _Network, _tables, is_upside_down
+from scorers.families import Families, score_table
 from scorers.moments import Moments
 from tests.naive import SCORERS
 
@@ -123,6 +124,31 @@ def test_one_case_on_two_nodes_is_enough(seed: int) -> None:
 def test_the_certificate_is_reproducible() -> None:
     first, second = certify(BIC(), cases=3, seed=4), certify(BIC(), cases=3, seed=4)
     assert first.equals(second)
+
+
+def test_data_that_a_score_refuses_do_not_count() -> None:
+    rng = np.random.default_rng(0)
+    moments = [_Network.draw(3, rng).sample_moments(100, rng) for _ in range(21)]
+    refused = {d for d, each in enumerate(moments) if each.ln_variance.min() < -1}
+
+    def picky(f: Block) -> np.ndarray:
+        if f.ln_variance.min() < -1:
+            raise ValueError("too quiet")
+        return BIC()(f)
+
+    tables = _tables(picky, moments)
+    assert 3 < len(refused) < 18
+    assert set(tables) == set(range(21)) - refused
+    for d, table in tables.items():
+        assert np.array_equal(table, score_table(Families.of_moments(moments[d]), BIC()))
+
+    def picky_at_large_n(f: Block) -> np.ndarray:
+        if f.n > 100_000:
+            raise ValueError("too much")
+        return BIC()(f)
+
+    with pytest.raises(ValueError, match="too much"):
+        certify(picky_at_large_n, cases=1)
 
 
 def test_a_score_that_is_upside_down() -> None:
