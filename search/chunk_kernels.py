@@ -77,6 +77,16 @@ def still_least(ends: Any, places: Any, values: Any, best: Any, first: int) -> N
 
 
 @numba.njit(cache=True, nogil=True)
+def least_listed(places: Any, values: Any, first: int, last: int, outside: int) -> Any:
+    """The least of the listed scores from first to last whose place has none of the bits `outside`."""
+    least = np.inf
+    for i in range(first, last):
+        if places[i] & outside == 0:
+            least = smaller(values[i], least)
+    return least
+
+
+@numba.njit(cache=True, nogil=True)
 def minimise_columns(x: Any, step: int, first: int, last: int) -> None:
     """The transform's bits from `step` on for sets whose lower bits are from first to last: threads share a child."""
     rows = x.shape[0] // step

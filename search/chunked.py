@@ -104,7 +104,8 @@ class ChunkedSearch:
         self.prepare(self.chunk_of(children, high))
         self.each(score, blocks)
         self.minimise(best, size)
-        if len(new) == len(blocks):
+        others = (1 << (self.m - self.low)) - 1 & ~(1 << children.start >> self.low)
+        if len(new) == len(blocks) and high != others:  # no larger set is to come that would go through the list
             self.each(strike, range(len(blocks)))
         if len(new) == len(blocks) and self.room > 0:
             self.lists[children, high] = [new[block] for block in range(len(blocks))]
@@ -197,30 +198,32 @@ class ChunkedSearch:
         allowed = compressed(candidates, j)
         inner = allowed & (1 << bits) - 1  # candidates that are told apart within a block, and of its number
         outer = compressed(candidates & (1 << self.low) - 1, j) & ~inner
+        outside = ~inner & (1 << bits) - 1
         found = (np.inf, 0, 0)
         for v in subsets(candidates >> self.low):
             if (children, v) not in self.lists:
                 self.prepare(self.chunk_of(children, v))
             for first in subsets(outer):
-                places, values = self.weighted(children, j, v, first, bits)
-                values = np.where(places & ~inner == 0, values, np.inf)
-                least = float(values.min(initial=np.inf))
+                places, values, begin, end = self.weighted(children, j, v, first, bits)
+                least = chunk_kernels.least_listed(places, values, begin, end, outside)
                 if least <= found[0] and least < np.inf:
-                    for place in places[values == least]:
-                        mask = expand(compressed(v << self.low, j) + first + int(place), j)
-                        found = min(found, (least, int(f"{mask:0{self.m}b}"[::-1], 2), mask))
+                    for place in places[begin:end][values[begin:end] == least].tolist():
+                        if place & outside == 0:
+                            mask = expand(compressed(v << self.low, j) + first + place, j)
+                            found = min(found, (least, int(f"{mask:0{self.m}b}"[::-1], 2), mask))
         return found[2]
 
-    def weighted(self, children: range, j: int, high: int, first: int, bits: int) -> tuple[IntArray, Array]:
-        """Scores of child j in one block, the listed ones or all, with tie weights, and their places."""
+    def weighted(
+        self, children: range, j: int, high: int, first: int, bits: int
+    ) -> tuple[npt.NDArray[np.uint16], Array, int, int]:
+        """Scores of child j in one block, the listed ones or all, with tie weights: places, values, and which."""
         if (children, high) in self.lists:
             ends, places, values = self.lists[children, high][first >> bits]
-            mine = slice(*ends[j - children.start : j - children.start + 2])
-            return places[mine].astype(np.int64), values[mine]
+            return places, values, ends[j - children.start], ends[j - children.start + 1]
         start, masks, scores = self.scores(range(j, j + 1), high, first, bits)
         placed = np.empty((1, 1 << bits))
         kernels.place(scores, masks, self.weights[j : j + 1], start, False, placed, 0, 1 << bits)
-        return np.arange(1 << bits), placed[0]
+        return np.arange(1 << bits, dtype=np.uint16), placed[0], 0, 1 << bits
 
 
 def subsets(mask: int) -> list[int]:
