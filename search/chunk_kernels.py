@@ -8,6 +8,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
 
 from search.kernels import compress, min_of_eight, minimise_child, place_child, relax_thirty_two, smaller
 
@@ -50,15 +51,16 @@ def join_and_list(
             x[c] = smaller(local[c], x[c])
         minimise_child(x)
         if listing:
-            for g in range(0, size, 16):  # most have none to be listed, which several comparisons at once show
-                y, z = local[g : g + 16], x[g : g + 16]
-                equal = 0
+            for g in range(0, size, 64):
+                y, z = local[g : g + 64], x[g : g + 64]
+                equal = np.int64(0)  # bit c tells whether y[c] is to be listed: found for several c at once
                 for c in range(y.shape[0]):
-                    equal += y[c] == z[c]
-                if equal:
-                    for c in range(y.shape[0]):
-                        places[k], values[k] = g + c, y[c]  # written over if it is not to be listed
-                        k += (y[c] == z[c]) & (y[c] < np.inf)
+                    equal |= np.int64(y[c] == z[c]) << c
+                while equal:
+                    c = trailing_zeros(equal)  # type: ignore[call-arg]
+                    places[k], values[k] = g + c, y[c]
+                    k += y[c] < np.inf
+                    equal &= equal - 1
         ends[j + 1] = k
 
 
