@@ -98,6 +98,18 @@ def network_score(data: Array, adjacency: Array, scorer: Scorer) -> float:
     return sum(family_score(data, j, [int(i) for i in np.flatnonzero(adjacency[:, j])], scorer) for j in range(m))
 
 
+def score_table(data: Array, scorer: Scorer, max_parents: int | None = None) -> Array:
+    """A fit for each family: entry [j, S] is child j with the parents S, a bit mask; +inf where there is no score."""
+    m = data.shape[1]
+    table = np.full((m, 1 << m), np.inf)
+    for j in range(m):
+        others = [i for i in range(m) if i != j]
+        for size in range((m - 1 if max_parents is None else max_parents) + 1):
+            for parents in combinations(others, size):
+                table[j, sum(1 << i for i in parents)] = family_score(data, j, parents, scorer)
+    return table
+
+
 def random_dag(m: int, rng: np.random.Generator) -> Array:
     """adjacency[i, j] = 1 means i → j; random order, each forward edge with probability ½."""
     order = rng.permutation(m)

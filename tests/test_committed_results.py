@@ -6,7 +6,6 @@ DAGs or a plain dynamic programme. README must say what the results say.
 """
 
 import subprocess
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -70,25 +69,11 @@ def test_a_slice_of_the_cells_comes_out_again(committed: pd.DataFrame, cell: Cel
                         assert row[column] == value
 
 
-def local_scores(data: np.ndarray, cap: int) -> dict[str, np.ndarray]:
-    """For each score a table, [child, parents as a mask], from one fit a family; +inf above the parent cap."""
-    n, m = data.shape
-    tables = {name: np.full((m, 1 << m), np.inf) for name in SCORERS}
-    for j in range(m):
-        others = [i for i in range(m) if i != j]
-        for parents in (p for size in range(cap + 1) for p in combinations(others, size)):
-            tau, r = naive.fit(data, j, parents)
-            mask = sum(1 << i for i in parents)
-            for name, scorer in SCORERS.items():
-                formula = naive.FORMULAS[scorer]
-                tables[name][j, mask] = formula(n, m, len(parents) + 1, tau, r, float(data[:, j].var()))
-    return tables
-
-
 def nearest_and_farthest(study: Study, cell: Cell, row: Any) -> None:
     """The SHD of the best networks, under the three tie rules, and their score."""
     truth, data = draw_one(study, cell, row.replicate)
-    table = local_scores(np.ascontiguousarray(data), int(truth.adjacency.sum(axis=0).max()))[row.scorer]
+    cap = int(truth.adjacency.sum(axis=0).max())
+    table = naive.score_table(np.ascontiguousarray(data), SCORERS[row.scorer], cap)
     random = next(streams(study, cell, [row.replicate], "ties")).random((cell.m, cell.m))
     weights = band_weights(truth.adjacency, random)
     masks = np.arange(1 << cell.m)
@@ -102,7 +87,7 @@ def nearest_and_farthest(study: Study, cell: Cell, row: Any) -> None:
 
 def rank_of_truth(study: Study, cell: Cell, row: Any) -> None:
     truth, data = draw_one(study, cell, row.replicate)
-    table = local_scores(np.ascontiguousarray(data), cell.m - 1)[row.scorer]
+    table = naive.score_table(np.ascontiguousarray(data), SCORERS[row.scorer])
     powers = (1 << np.arange(cell.m))[:, None]
 
     def score(adjacency: np.ndarray) -> float:
