@@ -21,7 +21,7 @@ from benchmark.baselines import Contestant
 from benchmark.design import Cell, Study
 from benchmark.records import Pieces, Values, pieces, score_key, table_of, values_of
 from benchmark.trial import Columns, failure, kernels_are_compiled, load_kernels, run_batches
-from benchmark.workers import WorkerDiedError, Workers
+from benchmark.workers import ClusterError, WorkerDiedError, Workers
 from search import count_dags
 
 # A batch of trials, or some sent together, takes about this long: sending it to a worker costs next to nothing.
@@ -154,9 +154,24 @@ def _computed(
                     yield left.pop(i), given
         except WorkerDiedError:
             deaths.update(at_work)
+            _refuse_if_none_lives(workers)
         for i in sorted(i for i in at_work if deaths[i] > 1):
             batch = left.pop(i)
             yield batch, _alone(batch, scorers, workers)
+
+
+def _refuse_if_none_lives(workers: Workers) -> None:
+    """Raise if workers end with nothing to do, too: then it is not a trial that ends them."""
+    for _ in range(3):  # one of them may have been killed just now
+        try:
+            list(workers.each(run_batches, [([],)]))
+            return
+        except WorkerDiedError:
+            pass
+    raise ClusterError(
+        "The processes that compute end at once, with nothing to do: there is too little memory for them, or they "
+        "cannot import what they need. With parallel=serial one process does everything, and says what it meets"
+    )
 
 
 def _alone(batch: _Batch, scorers: Mapping[str, Contestant], workers: Workers) -> Given:

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from benchmark.records import (
 )
 from benchmark.runner import Outcome, run
 from benchmark.trial import Columns, run_batches, run_trials
-from benchmark.workers import Workers
+from benchmark.workers import ClusterError, WorkerDiedError, Workers
 from scorers import Block
 from scorers.base import Array
 
@@ -163,6 +163,20 @@ def test_a_score_that_fails_now_and_then(tmp_path: Path, how: str, reason: str) 
     again = do(tmp_path, {"bic": BIC, "awkward": awkward}, SHD)
     assert again.computed == len(outcome.failures)  # tried again, and only those
     assert file_of(again, tmp_path) == file_of(outcome, tmp_path)
+
+
+def test_workers_that_cannot_live_are_no_fault_of_the_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def dies(self: Workers, task: Any, arguments: Any) -> Iterator[Any]:
+        asked.append(list(arguments))
+        raise WorkerDiedError
+        yield
+
+    monkeypatch.setattr(Workers, "each", dies)
+    with pytest.raises(ClusterError, match=r"end at once, with nothing to do.* parallel=serial"):
+        do(tmp_path, {"bic": BIC}, SHD)
+    assert len(asked) == 4
 
 
 def test_anything_that_determines_the_numbers_changes_the_key(tmp_path: Path) -> None:
