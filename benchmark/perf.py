@@ -79,18 +79,19 @@ def search() -> None:
     print(f"All {len(all_dags(5)):,} DAGs on 5 nodes ranked, after the families: {took * 1e3:.2f} ms")
 
     print("The best network under BIC, n = 500, families included; growth is that of one thread for one node more.")
-    alone: dict[int, float] = {}
+    took_by: dict[int, tuple[float, float]] = {}
     for m in (10, 12, 15, 18, 20, 22, 25):
-        one, two = (_learn_seconds(m, threads) for threads in (1, 2))
-        growth = (one / alone[less]) ** (1 / (m - less)) if (less := max(alone, default=0)) else float("nan")
+        one, two = took_by[m] = (_learn_seconds(m, 1), _learn_seconds(m, 2))
+        less = max((fewer for fewer in took_by if fewer < m), default=None)
+        growth = (one / took_by[less][0]) ** (1 / (m - less)) if less else float("nan")
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             peak = pool.submit(_learn_once, m).result()[0]
         print(
             f"  m = {m}  1 thread {one * 1e3:8.2f} ms  2 threads {two * 1e3:8.2f} ms  growth {growth:4.2f}  "
             f"peak {peak:5.2f} GB"
         )
-        alone[m] = one
-    print(f"From m = 18 to 25 the growth is {(alone[25] / alone[18]) ** (1 / 7):.2f}.")
+    one, two = ((large / small) ** (1 / 7) for small, large in zip(took_by[18], took_by[25], strict=True))
+    print(f"From m = 18 to 25 the growth is {one:.2f} by one thread and {two:.2f} by two.")
 
     m = 15
     log, whole, part = log_of_table(m), _learn_seconds(m, 1), _programme_seconds(m)
