@@ -21,10 +21,10 @@ from search import chunk_kernels, kernels
 from search.large import Each, Meter, by_child, layers
 
 # Sets that one thread does at a time: of one high child, and in a pass that needs no table, as powers of two.
-CHILD_BITS, PIECE_BITS = 15, 16
+CHILD_BITS, PIECE_BITS = 17, 16
 
 # Scores of one block: where those of each child end, their places in the block, and themselves.
-Listed = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint16], Array]
+Listed = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32], Array]
 Relax = Callable[[Array, Array, Array, int, npt.NDArray[np.int8]], object]
 
 
@@ -86,7 +86,7 @@ class ChunkedSearch:
             start, masks, scores = self.scores(children, high, first, bits)
             listing = self.room > 0
             most = scores.size + 1 if listing else 0
-            listed = np.empty(len(children) + 1, np.int32), np.empty(most, np.uint16), np.empty(most)
+            listed = np.empty(len(children) + 1, np.int32), np.empty(most, np.uint32), np.empty(most)
             chunk_kernels.join_and_list(scores, masks, weights, start, best, first, size, listing, *listed)
             if listing:
                 self.keep(new, first >> bits, listed)
@@ -215,7 +215,7 @@ class ChunkedSearch:
 
     def weighted(
         self, children: range, j: int, high: int, first: int, bits: int
-    ) -> tuple[npt.NDArray[np.uint16], Array, int, int]:
+    ) -> tuple[npt.NDArray[np.uint32], Array, int, int]:
         """Scores of child j in one block, the listed ones or all, with tie weights: places, values, and which."""
         if (children, high) in self.lists:
             ends, places, values = self.lists[children, high][first >> bits]
@@ -223,7 +223,7 @@ class ChunkedSearch:
         start, masks, scores = self.scores(range(j, j + 1), high, first, bits)
         placed = np.empty((1, 1 << bits))
         kernels.place(scores, masks, self.weights[j : j + 1], start, False, placed, 0, 1 << bits)
-        return np.arange(1 << bits, dtype=np.uint16), placed[0], 0, 1 << bits
+        return np.arange(1 << bits, dtype=np.uint32), placed[0], 0, 1 << bits
 
 
 def subsets(mask: int) -> list[int]:
