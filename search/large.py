@@ -33,12 +33,33 @@ class Each(Protocol):
 
 @contextmanager
 def workers(threads: int) -> Iterator[Each]:
-    """A function that calls another for each item, in `threads` threads, and returns when all are done."""
-    if threads == 1:
-        yield lambda task, items: [task(item) for item in items]
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            yield lambda task, items: list(pool.map(task, items))
+    """A function that calls another for each item, in `threads` threads, and returns when all are done.
+
+    This thread is one of them, and each takes the next item when it has done one: none is woken only to hand on work.
+    """
+    with ThreadPoolExecutor(max(1, threads - 1)) as pool:  # has no thread until it is asked for something
+
+        def each(task: Callable[[T], object], items: Iterable[T]) -> None:
+            todo = list(items)
+            left = iter(todo)
+
+            def work() -> None:
+                try:
+                    for item in left:
+                        task(item)
+                except BaseException:
+                    for _ in left:  # nobody needs to go on
+                        pass
+                    raise
+
+            helpers = [pool.submit(work) for _ in todo[1:threads]]
+            try:
+                work()
+            finally:
+                for helper in helpers:
+                    helper.result()
+
+        yield each
 
 
 class Meter:

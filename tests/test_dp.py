@@ -3,6 +3,7 @@
 import time
 from math import log
 from pathlib import Path
+from threading import Barrier, get_ident
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from scorers import (
 from search import dp, learn, rank, tie_band
 from search.dags import adjacency_of, all_dags
 from search.exhaustive import dag_scores
+from search.large import workers
 from search.ties import TOLERANCE, Ties, shd_of_weights
 from tests import naive
 from tests.naive import SCORERS
@@ -169,6 +171,47 @@ def test_causal_learn_finds_the_same_class(m: int) -> None:
     ours = learn(data, BIC(), rng=0)
     assert ours.score == pytest.approx(network_score(data, theirs, BIC()), abs=1e-8)
     assert naive.markov_class(ours.adjacency.astype(float)) == naive.markov_class(theirs)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_each_item_is_done_once_by_some_thread(threads: int) -> None:
+    done: list[int] = []
+    by: set[int] = set()
+
+    def task(item: int) -> None:
+        if item < threads:
+            everybody.wait()  # until every thread has an item
+        done.append(item)
+        by.add(get_ident())
+
+    with workers(threads) as each:
+        for count in (0, 1, 1000):
+            done.clear()
+            everybody = Barrier(max(1, min(count, threads)), timeout=30)
+            each(task, range(count))
+            assert sorted(done) == list(range(count))
+    assert len(by) == threads
+
+
+@pytest.mark.parametrize("where", ["this thread", "another"])
+def test_after_an_error_no_thread_goes_on(where: str) -> None:
+    done: list[int] = []
+
+    def task(item: int) -> None:
+        if item < 2:
+            both.wait()
+        if (get_ident() == here) == (where == "this thread"):
+            raise ArithmeticError(where)
+        time.sleep(0.01)
+        done.append(item)
+
+    here, both = get_ident(), Barrier(2, timeout=30)
+    with workers(2) as each:
+        with pytest.raises(ArithmeticError, match=where):
+            each(task, range(1000))
+        assert len(done) < 5
+        each(done.append, range(10))
+        assert sorted(done[-10:]) == list(range(10))
 
 
 @pytest.mark.parametrize("cap", [None, 3])
