@@ -263,7 +263,8 @@ def _many_nodes(
     m = families.m
     if m > limits.WHOLE and LOG.isEnabledFor(logging.INFO):
         LOG.info("%s", _estimate(LargeFamilies(families.moments, families.max_parents), scorer, threads))
-    return _search(families, scorer, weights, tolerance, threads, progress, limits.low_nodes(families.m))
+    room = limits.refuse_large(m)
+    return _search(families, scorer, weights, tolerance, threads, progress, limits.low_nodes(m), room)
 
 
 def _search(
@@ -274,8 +275,9 @@ def _search(
     threads: int | None,
     progress: Progress | None,
     low: int | None,
+    room: int,
 ) -> Optima:
-    """The best networks; in chunks of so many low nodes, if there is a number."""
+    """The best networks; in chunks of so many low nodes, if there is a number, with so many bytes for lists."""
     m = families.m
     sizes = [np.array([expand((1 << k) - 1, j) for j in range(m)]) for k in (0, families.max_parents)]
     none, many = (code_lengths(scorer, families.network(each)) for each in sizes)
@@ -286,7 +288,6 @@ def _search(
             runs = [WholeSearch(families, scorer, epsilon * w, each, meter).best() for w in weights]
         else:
             large = LargeFamilies(families.moments, families.max_parents)
-            room = limits.refuse_large(m)
             runs = [ChunkedSearch(large, scorer, epsilon * w, each, meter, low or m, room).best() for w in weights]
     parents = np.array(runs)
     scores = np.array([code_lengths(scorer, families.network(masks)).sum() for masks in parents])
@@ -296,12 +297,12 @@ def _search(
 def _estimate(all_families: LargeFamilies, scorer: Scorer, threads: int | None) -> limits.Estimate:
     """The time of some of the nodes, searched in the way that all will be, times the number of families."""
     m, few = all_families.m, min(all_families.m, SAMPLE)
-    whole = m <= limits.WHOLE
+    low = None if m <= limits.WHOLE else few - 3
     moments, max_parents = all_families.moments.of_nodes(range(few)), min(all_families.max_parents, few - 1)
-    families = Families.of_moments(moments, max_parents) if whole else LargeFamilies(moments, max_parents)
+    families = Families.of_moments(moments, max_parents) if low is None else LargeFamilies(moments, max_parents)
     took = np.inf
     for _ in range(2):  # the first time may have to compile
         start = time.perf_counter()
-        _search(families, scorer, np.zeros((1, few, few)), TOLERANCE, threads, None, None if whole else few - 3)
+        _search(families, scorer, np.zeros((1, few, few)), TOLERANCE, threads, None, low, room=8 << few)
         took = min(took, time.perf_counter() - start)
     return limits.Estimate(m, took * (m << m) / (few << few), *limits.memory(m))

@@ -80,6 +80,22 @@ def test_each_local_score_is_computed_once_if_there_is_room(monkeypatch: pytest.
             assert sum(counted) == 3**4 * low * 2 ** (low - 1) + 4 * 3**3 * 2**low + networks
 
 
+def test_the_estimate_searches_a_few_nodes_as_all_will_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With lists, by which each local score is computed once; twice in all, for the first time may have to compile."""
+    counted = []
+
+    def counting(f: Block) -> np.ndarray:
+        counted.append(f.ln_tau.size)
+        return BIC()(f)
+
+    m, few = 17, 15  # of so many, lists are small beside the table
+    _, data = sample(np.random.default_rng(2), 100, m)
+    monkeypatch.setattr(limits, "WHOLE", 16)
+    monkeypatch.setattr(dp, "SAMPLE", few)
+    estimate(data, counting, threads=1)
+    assert sum(counted) == 2 * ((few << (few - 1)) + 3 * few)
+
+
 @pytest.mark.parametrize("cap", [None, 3])
 def test_families_without_a_table_have_its_bits(cap: int | None) -> None:
     m, low, bits = 9, 6, 4
