@@ -103,7 +103,7 @@ def learn(
         Threads to use; all cores for many nodes, one for few.
     progress : callable, optional
         Called now and then with the share of the work that is done, from 0 to 1, if there are many nodes. What it
-        will take is told before: by `estimate`, and above 23 nodes as a message of the logger "search".
+        will take is told before: by `estimate`, and above 22 nodes as a message of the logger "search".
 
     Returns
     -------

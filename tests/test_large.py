@@ -1,4 +1,4 @@
-"""What serves above 23 nodes, on few of them: against the whole table, to the bit; its limits; and hill climbing."""
+"""What serves above 22 nodes, on few of them: against the whole table, to the bit; its limits; and hill climbing."""
 
 import logging
 from itertools import product
