@@ -247,9 +247,9 @@ def _joined(found: list[Columns]) -> list[Columns]:
     """The columns of all finished trials as one, and those of trials that failed."""
     finished = [columns for columns in found if "error" not in columns]
     failed = [columns for columns in found if "error" in columns]
-    return (
-        [{name: [x for each in finished for x in each[name]] for name in finished[0]}, *failed] if finished else failed
-    )
+    if not finished:
+        return failed
+    return [{name: [x for each in finished for x in each[name]] for name in finished[0]}, *failed]
 
 
 def _drawn(study: Study, cell: Cell, replicates: Sequence[int], truth: Truth) -> list[Trials | Columns]:

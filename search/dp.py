@@ -263,8 +263,9 @@ def _many_nodes(
     m = families.m
     if m > limits.WHOLE and LOG.isEnabledFor(logging.INFO):
         LOG.info("%s", _estimate(LargeFamilies(families.moments, families.max_parents), scorer, threads))
-    room = limits.refuse_large(m)
-    return _search(families, scorer, weights, tolerance, threads, progress, limits.low_nodes(m), room)
+    low = limits.low_nodes(m)
+    room = 0 if low is None else limits.refuse_large(m)
+    return _search(families, scorer, weights, tolerance, threads, progress, low, room)
 
 
 def _search(
