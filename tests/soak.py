@@ -42,10 +42,9 @@ def noted_pieces(store, study, cell, score):
     keys[cell, targets[score]] = found.folder.name
     return found
 
-def noted_save(self, found):
-    save(self, found)
-    for columns in found:
-        note("kept", self.folder.name, columns["replicate"])
+def noted_save(self, columns):
+    save(self, columns)
+    note("kept", self.folder.name, columns["replicate"])
 
 def noted_arguments(batch, *rest):
     for name in batch.scorers:
@@ -89,8 +88,11 @@ def soak(folder: Path, kills: int, rng: random.Random) -> None:
             wanted = count(notes, "kept") + rng.randint(1, PAIRS // kills)
             while process.poll() is None and count(notes, "kept") < wanted:
                 time.sleep(rng.uniform(0, 0.01))
-            children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
-            of = {"run": [psutil.Process(process.pid)], "worker": [], "server": []}
+            if process.poll() is not None:
+                break
+            run = psutil.Process(process.pid)
+            children = run.children(recursive=True)
+            of = {"run": [run], "worker": [], "server": []}
             of["worker"] = [child for child in children if child.ppid() != process.pid]
             of["server"] = [child for child in children if child.pid in {worker.ppid() for worker in of["worker"]}]
             target = rng.choices(["run", "worker", "server"], [5, 4, 1])[0]

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import psutil
@@ -25,6 +26,7 @@ from tests.mishaps import (
     trials_of,
     until,
 )
+from tests.soak import soak
 
 STOPPED = "\nStopped. What was finished is kept: the same command goes on from here.\n"
 
@@ -46,6 +48,11 @@ def test_a_worker_is_killed(tmp_path: Path, undisturbed: Path) -> None:
         assert process.wait() == 0
     assert len(before) < len(pieces(tmp_path))
     assert records(tmp_path) == records(undisturbed)
+
+
+def test_random_kills(tmp_path: Path) -> None:
+    """`python -m tests.soak`, shortened: what was finished is not computed again."""
+    soak(tmp_path, 4, Random(1))
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
