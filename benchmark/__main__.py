@@ -1,5 +1,6 @@
 """The command line: `python -m benchmark +experiment=…`. Hydra composes the config; `--help` says what there is."""
 
+import gc
 import os
 import signal
 import sys
@@ -89,8 +90,6 @@ def _options(group: str) -> str:
 
 def _do(config: "DictConfig") -> bool:
     """Do what a config asks for; whether nothing failed."""
-    import gc
-
     from rich.console import Console
 
     from benchmark.config import ConfigError

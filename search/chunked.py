@@ -20,7 +20,8 @@ from scorers.masks import compressed, expand, masks_up_to, members
 from search import chunk_kernels, kernels
 from search.large import Each, Meter, by_child, layers
 
-# Sets that one thread does at a time: of one high child, and in a pass that needs no table, as powers of two.
+# Sets that one thread does at a time: of one high child, and in a pass that needs no table, as powers of two. With
+# fewer of a child, threads wait for each other between NumPy's calls.
 CHILD_BITS, PIECE_BITS = 17, 16
 
 # Scores of one block: where those of each child end, their places in the block, and themselves.
@@ -105,7 +106,7 @@ class ChunkedSearch:
         self.each(score, blocks)
         self.minimise(best, size)
         others = (1 << (self.m - self.low)) - 1 & ~(1 << children.start >> self.low)
-        if len(new) == len(blocks) and high != others:  # no larger set is to come that would go through the list
+        if len(new) == len(blocks) and high != others:  # the list of the largest set is read only on the way back
             self.each(strike, range(len(blocks)))
         if len(new) == len(blocks) and self.room > 0:
             self.lists[children, high] = [new[block] for block in range(len(blocks))]

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import psutil
 
-# The table of all children is in memory up to this many nodes. For 23 to 25 it is a third faster than chunks in memory
-# that was used before, and takes twice as long in fresh memory, of which it needs three to four times as much. Above,
-# chunks have LOW low nodes at most.
+# The table of all children is in memory up to this many nodes. For 23 it is a third faster than chunks in memory that
+# was used before, and takes twice as long in fresh memory, of which it needs three times as much; for 25 it is faster
+# in neither. Above, chunks have LOW low nodes at most.
 WHOLE, LOW = 22, 24
 # Bytes for what does not grow with m.
 REST = 1 << 28
