@@ -14,7 +14,7 @@ import numpy as np
 from scorers.base import Array, IntArray, Scorer, code_lengths
 from scorers.families import Families, block_bits
 from scorers.masks import masks_up_to
-from search import kernels
+from search import kernels, workspace
 
 # Sets of nodes that one thread does at a time, as a power of two.
 SINK_BITS = 14
@@ -87,14 +87,13 @@ class WholeSearch:
     def best(self) -> IntArray:
         """Parent masks of the best network."""
         m = self.m
-        best = np.empty((m, 1 << (m - 1)))
-        self.best_parents(best, share=0.8)
-        total = np.full(1 << m, np.inf)
-        total[0] = 0.0
-        for layer in layers(m):
-            self.each(lambda block: kernels.sinks(best, total, block.start, block.stop), layer)
         parents = np.empty(m, dtype=np.int64)
-        kernels.backtrack(best, total, parents)
+        with workspace.arrays((m, 1 << (m - 1)), (1 << m,)) as (best, total):
+            self.best_parents(best, share=0.8)
+            total[0], total[1:] = 0.0, np.inf
+            for layer in layers(m):
+                self.each(lambda block: kernels.sinks(best, total, block.start, block.stop), layer)
+            kernels.backtrack(best, total, parents)
         self.meter.add(0.2)
         return parents
 
