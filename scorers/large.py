@@ -75,14 +75,13 @@ class LargeFamilies:
             log_residuals_of(chunk[None], ln_variance, children.start, masks - high // 2, ln_tau)
         return self._checked(children, masks, ln_tau[0], lambda: chunk[[expand(masks, j) - high for j in children]])
 
-    def block_of_high(self, child: int, high: int, with_child: Array, first: int) -> Block:
-        """One high child, whose parents are the nodes `high`, which are others, and some low ones.
+    def block_of_high(self, child: int, start: int, with_child: Array, without: Array) -> Block:
+        """One high child, whose parents are one of the sets from `start` on, in which the child is not.
 
-        `with_child` are the log-determinants of the block's sets, from `high` + `first` on, with the child.
+        `with_child` and `without` are the log-determinants of these sets, with the child and without it.
         """
-        start, bits = high + first, len(with_child).bit_length() - 1
+        bits = len(without).bit_length() - 1
         masks = masks_up_to(self.max_parents, compressed(start, child), bits)
-        without = self.log_determinants(start, bits)
         if len(masks) < 1 << bits:
             without, with_child = (each[masks & (1 << bits) - 1] for each in (without, with_child))
         ln_tau = (with_child - without + self.moments.ln_variance[child])[None]

@@ -1,13 +1,16 @@
 """The dynamic programme for so many nodes that the table of all children does not fit in the memory.
 
-The nodes from `low` on are *high*. For each set U of high nodes, in numeric order, the table of the low children is
-made: their best parents within U and any low nodes. Only one such chunk is in memory at a time. A parent set is listed
-if no subset of it is better: the minimum over the listed sets of all V ⊂ U and over those of U itself is that over all.
-So each local score is computed once; only what there is no room to list is scored again, 3^h chunks instead of 2^h for
-h high nodes. The best scores of all sets of nodes and their sinks, 9·2^m bytes, are all that stays beside the lists.
+The nodes from `low` on are *high*. For each set U of high nodes, in numeric order, tables of best scores are made: of
+the low children, whose parents are within U and any low nodes, and of each child in U. Only those of one U are in
+memory at a time. A parent set is listed if no subset of it is better: the minimum over the listed sets of all V ⊂ U and
+over those of U itself is that over all. So each local score is computed once; only what there is no room to list is
+scored again, 3^h chunks instead of 2^h for h high nodes. The best scores of all sets of nodes, 8·2^m bytes, are all
+that stays beside the lists: which node is the sink of a set, and which are its parents, is found again on the way back.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -17,16 +20,32 @@ from scorers.base import Array, IntArray, Scorer, code_lengths
 from scorers.families import block_bits
 from scorers.large import LargeFamilies
 from scorers.masks import compressed, expand, masks_up_to, members
-from search import chunk_kernels, kernels
+from search import chunk_kernels, kernels, workspace
 from search.large import Each, Meter, by_child, layers
+from search.limits import CHUNKS
 
 # Sets that one thread does at a time: of one high child, and in a pass that needs no table, as powers of two. With
 # fewer of a child, threads wait for each other between NumPy's calls.
 CHILD_BITS, PIECE_BITS = 17, 16
 
-# Scores of one block: where those of each child end, their places in the block, and themselves.
-Listed = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32], Array]
-Relax = Callable[[Array, Array, Array, int, npt.NDArray[np.int8]], object]
+# Parent sets of one child: their places in its row of the table, in order, and their scores.
+Listed = tuple[npt.NDArray[np.uint32], Array]
+
+
+@dataclass(frozen=True)
+class Table:
+    """best[i, c] is the best score of the i-th child over parent sets in c joined with subsets of the nodes `high`.
+
+    Here c is a set of low nodes, compressed if the children are low. The smaller sets of high nodes are those whose
+    parent sets are listed, in lists of each child, and those that are `unlisted`; `found` are the lists of this table.
+    """
+
+    children: range
+    high: int
+    best: Array
+    lists: list[list[Listed]]
+    unlisted: list[int]
+    found: dict[int, Listed] = field(default_factory=dict)
 
 
 class ChunkedSearch:
@@ -40,102 +59,122 @@ class ChunkedSearch:
         self.weights = by_child(weights)
         self.lists: dict[tuple[range, int], list[Listed]] = {}
         self.lock = Lock()
-        self.logdet, self.chunk = np.empty(1 << low), -1  # of the sets of one chunk, and which
+        self.chunks, self.filled = [-1] * CHUNKS, -1  # those whose log-determinants, and whose tables, are there
 
     def best(self) -> IntArray:
         """Parent masks of the best network."""
-        m, low = self.m, self.low
-        totals, sinks = np.empty((1 << (m - low), 1 << low)), np.empty((1 << (m - low), 1 << low), dtype=np.int8)
-        of_low, of_high = np.empty((low, 1 << (low - 1))), np.empty((1, 1 << low))
-        for u, (total, sink) in enumerate(zip(totals, sinks, strict=True)):
-            if u == 0:  # the network without nodes; no other is known yet
-                total[0], total[1:] = 0.0, np.inf
-            self.prepare(u)
-            for j in reversed(members(u)):  # the lowest of tied sinks comes last, and stays
-                without = u ^ (1 << j)
-                self.best_parents(range(low + j, low + j + 1), without, of_high)
-                relax = chunk_kernels.relax_high if u >> (j + 1) else chunk_kernels.first_sink
-                self.high_sink(relax, total, totals[without], of_high[0], low + j, sink)
-            self.best_parents(range(low), u, of_low)
-            self.best_sinks(of_low, total, sink)
-        del totals, of_low, of_high
-        return self.backtrack(sinks.reshape(-1))
+        low, high = self.low, self.m - self.low
+        shapes = (1 << high, 1 << low), (low, 1 << (low - 1)), (high, 1 << low), (CHUNKS, 1 << low)
+        with workspace.arrays(*shapes) as (totals, self.of_low, self.of_high, self.logdets):
+            for u in range(1 << high):
+                self.best_parents(u)
+                self.best_sinks(u, totals)
+            return self.backtrack(totals.reshape(-1))
 
-    def best_parents(self, children: range, high: int, best: Array) -> None:
-        """best[i, c] = the best score of the i-th child over parent sets in c joined with subsets of `high`."""
-        bits = self.block_bits(children)
-        size = 1 << bits
-        blocks = range(0, best.shape[1], size)
-        weights = self.weights[children.start : children.stop]
-        before = [v for v in subsets(high) if v != high]
-        again = [v for v in before if (children, v) not in self.lists]
-        lists = [self.lists[children, v] for v in before if (children, v) in self.lists]
-        new: dict[int, Listed] = {}
+    def tables(self, u: int) -> list[Table]:
+        """The tables of a set of high nodes: of each of these, and of the low children."""
+        low = self.low
+        of_high = [self.table(range(low + j, low + j + 1), u ^ 1 << j, self.of_high[j : j + 1]) for j in members(u)]
+        return [*of_high, self.table(range(low), u, self.of_low)]
+
+    def table(self, children: range, high: int, best: Array) -> Table:
+        """The table of some children, to be filled."""
+        smaller = [(children, v) for v in subsets(high)[:-1]]
+        lists = [self.lists[each] for each in smaller if each in self.lists]
+        return Table(children, high, best, lists, [v for _, v in smaller if (children, v) not in self.lists])
+
+    def best_parents(self, u: int) -> None:
+        """Fill the tables of the high nodes u, and list what larger sets need."""
+        self.filled, tables = u, self.tables(u)
+        for table in tables:
+            self.score_again(table)
+        self.log_determinants(u)
+        blocks = [(table, first) for table in tables for first in self.blocks(table)]
+        self.each(lambda task: self.score(*task), blocks)
+        rows = [(table, i) for table in tables for i in range(len(table.children))]
+        self.each(lambda task: self.minimise(*task), rows)
+        for table in tables:
+            if len(table.found) == len(table.children) and self.room >= 0:
+                self.lists[table.children, table.high] = [table.found[i] for i in range(len(table.children))]
+            else:
+                self.room += sum(map(size_of, table.found.values()))
+
+    def score_again(self, table: Table) -> None:
+        """Put local scores into a table that are not listed."""
 
         def clear(first: int) -> None:
-            best[:, first : first + size] = np.inf
+            table.best[:, first : first + (1 << self.block_bits(table.children))] = np.inf
 
-        def score_again(first: int) -> None:
-            start, masks, scores = self.scores(children, v, first, bits)
-            kernels.place(scores, masks, weights, start, True, best, first, size)
+        if table.unlisted:
+            self.each(clear, self.blocks(table))
+        for v in table.unlisted:
+            self.log_determinants(self.chunk_of(table.children, v))
+            self.each(partial(self.place, table, v), self.blocks(table))
 
-        def score(first: int) -> None:
-            if not again:
-                clear(first)
-            for of_block in lists:
-                chunk_kernels.join(*of_block[first >> bits], best, first)
-            start, masks, scores = self.scores(children, high, first, bits)
-            listing = self.room > 0
-            most = scores.size + 1 if listing else 0
-            listed = np.empty(len(children) + 1, np.int32), np.empty(most, np.uint32), np.empty(most)
-            chunk_kernels.join_and_list(scores, masks, weights, start, best, first, size, listing, *listed)
-            if listing:
-                self.keep(new, first >> bits, listed)
-            self.meter.add(len(children) * size / (self.m << (self.m - 1)))
+    def score(self, table: Table, first: int) -> None:
+        """Put the local scores of one block of a table into it."""
+        self.place(table, table.high, first)
+        self.meter.add((len(table.children) << self.block_bits(table.children)) / (self.m << (self.m - 1)))
 
-        def strike(block: int) -> None:
-            chunk_kernels.still_least(*new[block], best, block << bits)
-            self.keep(new, block, new[block])
+    def place(self, table: Table, high: int, first: int) -> None:
+        """Put local scores with the high parents `high` into one block of a table, beside what is there to stay."""
+        bits, children = self.block_bits(table.children), table.children
+        start, masks, scores = self.scores(children, high, first, bits)
+        weights = self.weights[children.start : children.stop]
+        kernels.place(scores, masks, weights, start, bool(table.unlisted), table.best, first, 1 << bits)
 
-        if again:
-            self.each(clear, blocks)
-        for v in again:
-            self.prepare(self.chunk_of(children, v))
-            self.each(score_again, blocks)
-        self.prepare(self.chunk_of(children, high))
-        self.each(score, blocks)
-        self.minimise(best, size)
-        others = (1 << (self.m - self.low)) - 1 & ~(1 << children.start >> self.low)
-        if len(new) == len(blocks) and high != others:  # the list of the largest set is read only on the way back
-            self.each(strike, range(len(blocks)))
-        if len(new) == len(blocks) and self.room > 0:
-            self.lists[children, high] = [new[block] for block in range(len(blocks))]
-        else:
-            self.room += sum(map(size_of, new.values()))
+    def minimise(self, table: Table, i: int) -> None:
+        """From local scores to the best parents of one child; and its list, if there is room."""
+        row, lists = table.best[i], [each[i] for each in table.lists]
+        ends = np.cumsum([0, *(len(places) for places, _ in lists)])
+        joined = np.concatenate([np.empty(0, np.uint32), *(places for places, _ in lists)])
+        scores = np.concatenate([np.empty(0), *(values for _, values in lists)])
+        most = 0 if table.unlisted or self.room <= 0 else len(row) + 1
+        places, values = np.empty(most, np.uint32), np.empty(most)
+        count = chunk_kernels.minimise_and_list(row, ends, joined, scores, places, values)
+        if most:
+            table.found[i] = places[:count].copy(), values[:count].copy()
+            with self.lock:
+                self.room -= size_of(table.found[i])
 
-    def keep(self, lists: dict[int, Listed], block: int, listed: Listed) -> None:
-        """Put a list in the place of the one that is there, if any, in no more memory than it needs."""
-        ends, places, values = listed
-        count = ends[-1]
-        kept = (ends, places[:count].copy(), values[:count].copy())
-        with self.lock:
-            self.room += (size_of(lists[block]) if block in lists else 0) - size_of(kept)
-            lists[block] = kept
+    def best_sinks(self, u: int, totals: Array) -> None:
+        """The best scores of the sets of a chunk, from its tables: each high child as the sink, and any low one."""
+        total, piece = totals[u], 1 << min(PIECE_BITS, self.low)
+        if u == 0:  # the network without nodes; no other is known yet
+            total[0], total[1:] = 0.0, np.inf
+
+        def along_high(first: int) -> None:
+            here = slice(first, first + piece)
+            for i, j in enumerate(members(u)):
+                without, best = totals[u ^ 1 << j, here], self.of_high[j, here]
+                if i == 0:
+                    np.add(without, best, out=total[here])
+                else:
+                    kernels.relax(total[here], without, best)
+
+        if u > 0:
+            self.each(along_high, range(0, len(total), piece))
+        for layer in layers(self.low):
+            self.each(lambda block: kernels.sinks(self.of_low, total, block.start, block.stop), layer)
+
+    def blocks(self, table: Table) -> range:
+        """The first places of the blocks of a table."""
+        return range(0, table.best.shape[1], 1 << self.block_bits(table.children))
 
     def block_bits(self, children: range) -> int:
         """The logarithm of the number of sets that a thread does at a time, for one high child or all low ones."""
         return min(CHILD_BITS, self.low) if children.start else min(block_bits(self.m), self.low - 1)
 
-    def prepare(self, high: int) -> None:
-        """Log-determinants of a chunk."""
-        bits = min(PIECE_BITS, self.low)
+    def log_determinants(self, chunk: int) -> None:
+        """See to it that the log-determinants of a chunk are there: those of the sets of its high nodes and any low."""
+        bits, slot = min(PIECE_BITS, self.low), chunk % CHUNKS
 
         def fill(first: int) -> None:
-            start = (high << self.low) + first
-            self.logdet[first : first + (1 << bits)] = self.families.log_determinants(start, bits)
+            start = (chunk << self.low) + first
+            self.logdets[slot, first : first + (1 << bits)] = self.families.log_determinants(start, bits)
 
-        if self.chunk != high:
-            self.chunk = high
+        if self.chunks[slot] != chunk:
+            self.chunks[slot] = chunk
             self.each(fill, range(0, 1 << self.low, 1 << bits))
 
     def chunk_of(self, children: range, high: int) -> int:
@@ -149,82 +188,92 @@ class ChunkedSearch:
         masks = masks_up_to(self.families.max_parents, mask, bits)
         if not len(masks):
             return mask, masks, np.empty((len(children), 0))
+        logdet = self.logdets[self.chunk_of(children, high) % CHUNKS]
         if child >= self.low:
-            block = self.families.block_of_high(child, start, self.logdet[first : first + (1 << bits)], first)
+            here = slice(first, first + (1 << bits))
+            if self.chunks[high % CHUNKS] == high:
+                without = self.logdets[high % CHUNKS, here]
+            else:
+                without = self.families.log_determinants(start + first, bits)
+            block = self.families.block_of_high(child, start + first, logdet[here], without)
         else:
-            block = self.families.block_of_low(children, start, self.logdet, first, bits)
+            block = self.families.block_of_low(children, start, logdet, first, bits)
         return mask, masks, code_lengths(self.scorer, block)
 
-    def minimise(self, best: Array, size: int) -> None:
-        """The best parents of all candidate sets, from those within blocks of a size."""
-        if len(best) > 1:
-            self.each(lambda i: kernels.minimise(best[i], size), range(len(best)))
-            return
-        piece = min(1 << PIECE_BITS, best.shape[1])
-        self.each(lambda i: kernels.minimise(best[0, i : i + piece], size), range(0, best.shape[1], piece))
-        columns = min(piece, 1 << 12)
-        self.each(lambda i: chunk_kernels.minimise_columns(best[0], piece, i, i + columns), range(0, piece, columns))
-
-    def high_sink(
-        self, relax: Relax, total: Array, without: Array, best: Array, j: int, sink: npt.NDArray[np.int8]
-    ) -> None:
-        """The high child j as the sink of the sets of a chunk."""
-        piece = 1 << PIECE_BITS
-
-        def step(i: int) -> None:
-            here = slice(i, i + piece)
-            relax(total[here], without[here], best[here], j, sink[here])
-
-        self.each(step, range(0, len(total), piece))
-
-    def best_sinks(self, best: Array, total: Array, sink: npt.NDArray[np.int8]) -> None:
-        """The low children as sinks of the sets of a chunk."""
-        for layer in layers(self.low):
-            self.each(lambda block: chunk_kernels.recorded_sinks(best, total, block.start, block.stop, sink), layer)
-
-    def backtrack(self, sinks: npt.NDArray[np.int8]) -> IntArray:
-        """Go back along recorded sinks, and find the parents of each among the nodes that are left."""
+    def backtrack(self, totals: Array) -> IntArray:
+        """Go back from the set of all nodes: an equal sum shows the sink of a set, the lowest of tied ones."""
         parents = np.empty(self.m, dtype=np.int64)
         s = (1 << self.m) - 1
         while s:
-            j = int(sinks[s])
+            scores = self.best_scores(s)
+            j = next(j for j in members(s) if totals[s ^ 1 << j] + scores[j] == totals[s])
             s ^= 1 << j
             parents[j] = self.best_subset(j, s)
         return parents
 
+    def best_scores(self, nodes: int) -> dict[int, float]:
+        """The score of the best parents of each of the nodes among the others.
+
+        They are found in lists if there are all of them, and else in tables, which may have to be filled again.
+        """
+        u, low = nodes >> self.low, nodes & (1 << self.low) - 1
+        scores = {}
+
+        def look_up(j: int) -> None:
+            candidates = nodes ^ 1 << j
+            outside = self.outside(j, candidates)
+            scores[j] = min(
+                chunk_kernels.least_listed(*self.list_of(j, v), outside) for v in subsets(candidates >> self.low)
+            )
+
+        if all((table.children, table.high) in self.lists and not table.unlisted for table in self.tables(u)):
+            self.each(look_up, members(nodes))
+            return scores
+        if self.filled != u:
+            self.best_parents(u)
+        return {
+            j: self.of_low[j, compressed(low ^ 1 << j, j)] if j < self.low else self.of_high[j - self.low, low]
+            for j in members(nodes)
+        }
+
     def best_subset(self, j: int, candidates: int) -> int:
         """The best parents of child j among the candidates, as a mask; of tied ones that with the lowest left out."""
-        children = range(j, j + 1) if j >= self.low else range(self.low)
-        bits = self.block_bits(children)
-        allowed = compressed(candidates, j)
-        inner = allowed & (1 << bits) - 1  # candidates that are told apart within a block, and of its number
-        outer = compressed(candidates & (1 << self.low) - 1, j) & ~inner
-        outside = ~inner & (1 << bits) - 1
+        outside = self.outside(j, candidates)
         found = (np.inf, 0, 0)
         for v in subsets(candidates >> self.low):
-            if (children, v) not in self.lists:
-                self.prepare(self.chunk_of(children, v))
-            for first in subsets(outer):
-                places, values, begin, end = self.weighted(children, j, v, first, bits)
-                least = chunk_kernels.least_listed(places, values, begin, end, outside)
+            for first, places, values in self.listed(j, v, outside):
+                least = chunk_kernels.least_listed(places, values, outside)
                 if least <= found[0] and least < np.inf:
-                    for place in places[begin:end][values[begin:end] == least].tolist():
-                        if place & outside == 0:
-                            mask = expand(compressed(v << self.low, j) + first + place, j)
-                            found = min(found, (least, int(f"{mask:0{self.m}b}"[::-1], 2), mask))
+                    for place in places[(values == least) & (places & outside == 0)].tolist():
+                        mask = expand(compressed(v << self.low, j) + first + place, j)
+                        found = min(found, (least, int(f"{mask:0{self.m}b}"[::-1], 2), mask))
         return found[2]
 
-    def weighted(
-        self, children: range, j: int, high: int, first: int, bits: int
-    ) -> tuple[npt.NDArray[np.uint32], Array, int, int]:
-        """Scores of child j in one block, the listed ones or all, with tie weights: places, values, and which."""
-        if (children, high) in self.lists:
-            ends, places, values = self.lists[children, high][first >> bits]
-            return places, values, ends[j - children.start], ends[j - children.start + 1]
-        start, masks, scores = self.scores(range(j, j + 1), high, first, bits)
-        placed = np.empty((1, 1 << bits))
-        kernels.place(scores, masks, self.weights[j : j + 1], start, False, placed, 0, 1 << bits)
-        return np.arange(1 << bits, dtype=np.uint32), placed[0], 0, 1 << bits
+    def listed(self, j: int, high: int, outside: int) -> Iterator[tuple[int, npt.NDArray[np.uint32], Array]]:
+        """Scores of child j with parents `high` and low ones: those listed; or all in blocks that are not `outside`."""
+        if (self.group(j), high) in self.lists:
+            yield 0, *self.list_of(j, high)
+            return
+        self.log_determinants(self.chunk_of(self.group(j), high))
+        bits = min(CHILD_BITS, self.low - 1)
+        for first in range(0, 1 << (self.low - (j < self.low)), 1 << bits):
+            if first & outside == 0:
+                start, masks, scores = self.scores(range(j, j + 1), high, first, bits)
+                placed = np.empty((1, 1 << bits))
+                kernels.place(scores, masks, self.weights[j : j + 1], start, False, placed, 0, 1 << bits)
+                yield first, np.arange(1 << bits, dtype=np.uint32), placed[0]
+
+    def list_of(self, j: int, high: int) -> Listed:
+        """The list of child j with parents `high` and low ones."""
+        return self.lists[self.group(j), high][j if j < self.low else 0]
+
+    def group(self, j: int) -> range:
+        """The children that have a table together: the low ones, or a high one alone."""
+        return range(self.low) if j < self.low else range(j, j + 1)
+
+    def outside(self, j: int, candidates: int) -> int:
+        """The bits of places in the rows of child j that are no candidates."""
+        return int(compressed((1 << self.low) - 1 & ~candidates & ~(1 << j), j))
 
 
 def subsets(mask: int) -> list[int]:

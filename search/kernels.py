@@ -8,6 +8,10 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
+
+# Neighbouring sets that are done together: their scores fit into the innermost cache.
+TILE = 4096
 
 
 @numba.njit(inline="always")
@@ -17,25 +21,19 @@ def smaller(a: Any, b: Any) -> Any:
 
 
 @numba.njit(inline="always")
-def min_of_eight(y: Any, i: int, step: int) -> None:
-    """y[i + c·step] = min of y over c with any of its three bits left out."""
-    y0, y1, y2, y3 = y[i], y[i + step], y[i + 2 * step], y[i + 3 * step]
-    y4, y5, y6, y7 = y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step]
-    y1, y3, y5, y7 = smaller(y0, y1), smaller(y2, y3), smaller(y4, y5), smaller(y6, y7)
-    y2, y3, y6, y7 = smaller(y0, y2), smaller(y1, y3), smaller(y4, y6), smaller(y5, y7)
-    y4, y5, y6, y7 = smaller(y0, y4), smaller(y1, y5), smaller(y2, y6), smaller(y3, y7)
-    y[i + step], y[i + 2 * step], y[i + 3 * step] = y1, y2, y3
-    y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step] = y4, y5, y6, y7
-
-
-@numba.njit(inline="always")
 def _min_over_three_bits(x: Any, step: int) -> None:
     """x[c] = min of x over c with any of the bits step, 2·step, 4·step left out."""
     groups = x.reshape(-1, 8 * step)
     for g in range(groups.shape[0]):
         y = groups[g]
         for i in range(step):
-            min_of_eight(y, i, step)
+            y0, y1, y2, y3 = y[i], y[i + step], y[i + 2 * step], y[i + 3 * step]
+            y4, y5, y6, y7 = y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step]
+            y1, y3, y5, y7 = smaller(y0, y1), smaller(y2, y3), smaller(y4, y5), smaller(y6, y7)
+            y2, y3, y6, y7 = smaller(y0, y2), smaller(y1, y3), smaller(y4, y6), smaller(y5, y7)
+            y4, y5, y6, y7 = smaller(y0, y4), smaller(y1, y5), smaller(y2, y6), smaller(y3, y7)
+            y[i + step], y[i + 2 * step], y[i + 3 * step] = y1, y2, y3
+            y[i + 4 * step], y[i + 5 * step], y[i + 6 * step], y[i + 7 * step] = y4, y5, y6, y7
 
 
 @numba.njit(inline="always")
@@ -104,16 +102,16 @@ def place_child(scores: Any, masks: Any, weights: Any, start: int, join: bool, x
 @numba.njit(inline="always")
 def minimise_child(x: Any) -> None:
     """The best parents of one child within a block of candidate sets: the min-zeta transform over the block's bits."""
-    if x.shape[0] < 4096:
+    if x.shape[0] < TILE:
         _min_over_bits(x, 1)
     else:
-        tiles = x.reshape(-1, 4096)  # one fits the innermost cache; constant strides make faster code
+        tiles = x.reshape(-1, TILE)  # constant strides make faster code
         for t in range(tiles.shape[0]):
             _min_over_three_bits(tiles[t], 1)
             _min_over_three_bits(tiles[t], 8)
             _min_over_three_bits(tiles[t], 64)
             _min_over_three_bits(tiles[t], 512)
-        _min_over_bits(x, 4096)
+        _min_over_bits(x, TILE)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -143,8 +141,8 @@ def minimise(x: Any, step: int) -> None:
     _min_over_bits(x, size)
 
 
-@numba.njit(inline="always")
-def _relax(total: Any, without: Any, best: Any) -> None:
+@numba.njit(inline="always", cache=True, nogil=True)
+def relax(total: Any, without: Any, best: Any) -> None:
     """total[i] = min(total[i], without[i] + best[i])."""
     for i in range(total.shape[0]):
         total[i] = smaller(without[i] + best[i], total[i])
@@ -163,14 +161,14 @@ def _relax_eight(t: Any, b0: Any, b1: Any, b2: Any) -> None:
 
 
 @numba.njit(inline="always")
-def relax_thirty_two(best: Any, t: Any, c: int) -> None:
+def _relax_thirty_two(best: Any, t: Any, c: int) -> None:
     """The sets of nodes 0 to 4 on top of one set of higher nodes, whose compressed mask is c."""
     _relax_eight(t[:8], best[0, c : c + 4], best[1, c : c + 4], best[2, c : c + 4])
-    _relax(t[8:16], t[:8], best[3, c : c + 8])
+    relax(t[8:16], t[:8], best[3, c : c + 8])
     _relax_eight(t[8:16], best[0, c + 4 : c + 8], best[1, c + 4 : c + 8], best[2, c + 4 : c + 8])
-    _relax(t[16:], t[:16], best[4, c : c + 16])
+    relax(t[16:], t[:16], best[4, c : c + 16])
     _relax_eight(t[16:24], best[0, c + 8 : c + 12], best[1, c + 8 : c + 12], best[2, c + 8 : c + 12])
-    _relax(t[24:], t[16:24], best[3, c + 8 : c + 16])
+    relax(t[24:], t[16:24], best[3, c + 8 : c + 16])
     _relax_eight(t[24:], best[0, c + 12 : c + 16], best[1, c + 12 : c + 16], best[2, c + 12 : c + 16])
 
 
@@ -185,8 +183,9 @@ def compress(s: int, j: int) -> int:
 def sinks(best: Any, total: Any, first: int, last: int) -> None:
     """total[S] = min over j in S of total[S without j] + best[j, S without j], for the sets from first to last.
 
-    S without j is less than S, so numeric order finds all it needs. 32 sets that differ in nodes 0 to 4 are done
-    together: along each higher node all of them at once, and then among themselves.
+    S without j is less than S, so numeric order finds all it needs. The sets of a tile are done together: first along
+    each node that all of them have; then, at every 32nd of them, the 2^j sets from there on along node j, the lowest
+    of that one's, which all of them have; and the 32 from there on, which differ in nodes 0 to 4, among themselves.
     """
     m = best.shape[0]
     if m < 5:
@@ -196,14 +195,21 @@ def sinks(best: Any, total: Any, first: int, last: int) -> None:
                     without = s ^ (1 << j)
                     total[s] = smaller(total[without] + best[j, compress(without, j)], total[s])
         return
-    for s in range(first, last, 32):
-        t = total[s : s + 32]
+    tile = min(last - first, TILE)
+    for start in range(first, last, tile):
+        t = total[start : start + tile]
         for j in range(5, m):
-            if (s >> j) & 1:
-                without = s ^ (1 << j)
+            if (start >> j) & 1:
+                without = start ^ (1 << j)
                 c = compress(without, j)
-                _relax(t, total[without : without + 32], best[j, c : c + 32])
-        relax_thirty_two(best, t, s >> 1)
+                relax(t, total[without : without + tile], best[j, c : c + tile])
+        for i in range(0, tile, 32):
+            if i > 0:
+                j = trailing_zeros(i)  # type: ignore[call-arg]
+                run = 1 << j
+                c = compress(start + i - run, j)
+                relax(t[i : i + run], t[i - run : i], best[j, c : c + run])
+            _relax_thirty_two(best, t[i : i + 32], (start + i) >> 1)
 
 
 @numba.njit(cache=True, nogil=True)

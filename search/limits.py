@@ -4,10 +4,15 @@ from dataclasses import dataclass
 
 import psutil
 
-# The table of all children is in memory up to this many nodes. For 23 it is a third faster than chunks in memory that
-# was used before, and takes twice as long in fresh memory, of which it needs three times as much; for 25 it is faster
-# in neither. Above, chunks have LOW low nodes at most.
-WHOLE, LOW = 22, 24
+from search import workspace
+
+# The table of all children is in memory up to this many nodes. For 23 it is a fifth faster than chunks in memory that
+# was used before, and takes two to three times as long in fresh memory; for 24 it is faster in neither. Above, chunks
+# have LOW low nodes at most: of 28 and 30 nodes 22, 23 and 24 take the same time, and 22 the least memory.
+WHOLE, LOW = 22, 22
+# Chunks whose log-determinants are kept: a high child needs those of its chunk and of the one without it, which is
+# often one of the four before.
+CHUNKS = 5
 # Bytes for what does not grow with m.
 REST = 1 << 28
 
@@ -49,17 +54,18 @@ def memory(m: int) -> tuple[int, int]:
     """Bytes that the search for the best of m nodes needs, and how many more it can use.
 
     For few nodes: the log-determinants and best scores of all sets, and the table of all children. For many: the best
-    scores and sinks of all sets, and a chunk of the table with its log-determinants; more is used for lists.
+    scores of all sets, tables of the low and the high children of one chunk, and log-determinants of some; more is
+    used for lists.
 
     Examples
     --------
     >>> [round(sum(memory(m)) / 1e9, 1) for m in (22, 25, 28, 30)]
-    [0.7, 1.3, 6.7, 20.4]
+    [0.7, 1.4, 5.3, 18.3]
     """
     low = low_nodes(m)
     if low is None:
         return (16 << m) + (8 * m << (m - 1)) + REST, 0
-    return (9 << m) + (8 * low << (low - 1)) + (16 << low) + REST, 8 << m
+    return (8 << m) + (8 * low << (low - 1)) + (8 * (m - low + CHUNKS) << low) + REST, 8 << m
 
 
 def refuse_large(m: int) -> int:
@@ -67,7 +73,7 @@ def refuse_large(m: int) -> int:
     if m > 60:
         raise MemoryError(f"The best network of m = {m} nodes is one of sets of 2^{m}: no memory holds them.")
     need, more = memory(m)
-    free = psutil.virtual_memory().available
+    free = psutil.virtual_memory().available + workspace.kept()
     if m >= 20 and need > free:
         raise MemoryError(
             f"The best network of m = {m} nodes needs {need / 2**30:,.1f} GiB, and {free / 2**30:,.1f} GiB are free. "

@@ -1,6 +1,7 @@
 """What serves above 22 nodes, on few of them: against the whole table, to the bit; its limits; and hill climbing."""
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,7 @@ from scorers import BIC, RNML, BGe, Block, Families, Scorer, network_score
 from scorers.large import LargeFamilies
 from scorers.masks import expand, masks_up_to
 from scorers.moments import Moments
-from search import dp, estimate, learn, limits
+from search import chunk_kernels, dp, estimate, learn, limits, workspace
 from search.chunked import ChunkedSearch
 from search.ties import Ties
 from tests.naive import is_acyclic
@@ -56,6 +57,49 @@ def test_chunks_find_what_the_whole_table_finds(
             chunked = learn(data, scorer, **options)  # type: ignore[arg-type]
         assert chunked.score == whole.score
         np.testing.assert_array_equal(chunked.adjacency, whole.adjacency)
+
+
+@pytest.mark.parametrize("room", [NO_LIMIT, 0], ids=["listed", "none listed"])
+def test_chunks_of_several_tiles_find_what_the_whole_table_finds(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    """In blocks and tiles of the usual size."""
+    _, data = sample(np.random.default_rng(9), 300, 16)
+    whole = learn(data, BIC(), rng=1)
+    for name, value in {"limits.WHOLE": 2, "limits.LOW": 14, "limits.refuse_large": lambda m: room}.items():
+        monkeypatch.setattr(f"search.{name}", value)
+    np.testing.assert_array_equal(learn(data, BIC(), rng=1, threads=2).adjacency, whole.adjacency)
+
+
+@pytest.mark.parametrize("bits", [3, 7, 12, 14])
+def test_the_best_parents_of_a_row_and_its_list(bits: int) -> None:
+    """Whole numbers, of which many tie; some sets have no score, and two lists join."""
+    rng = np.random.default_rng(bits)
+    size = 1 << bits
+    scores = rng.integers(100, 200, size) - 5.0 * np.bitwise_count(np.arange(size))
+    row = np.where(rng.random(size) < 0.1, np.inf, scores)
+    lists = []
+    for share in (0.02, 0.1):
+        chosen = np.flatnonzero(rng.random(size) < share).astype(np.uint32)
+        lists.append((chosen, rng.integers(80, 200, len(chosen)).astype(float)))
+    expected = row.copy()
+    for chosen, values in lists:
+        expected[chosen] = np.minimum(expected[chosen], values)
+    for i in range(bits):
+        pairs = expected.reshape(-1, 2, 1 << i)
+        pairs[:, 1] = pairs.min(axis=1)
+    best, places, values = row.copy(), np.empty(size + 1, np.uint32), np.empty(size + 1)
+    joined, its = (np.concatenate(each) for each in zip(*lists, strict=True))
+    ends = np.cumsum([0, *(len(each) for each, _ in lists)])
+    count = chunk_kernels.minimise_and_list(best, ends, joined, its, places, values)
+    np.testing.assert_array_equal(best, expected)
+    stay = np.flatnonzero((row == expected) & np.isfinite(row))
+    np.testing.assert_array_equal(places[:count], stay)
+    np.testing.assert_array_equal(values[:count], row[stay])
+    unlisted = row.copy()
+    assert chunk_kernels.minimise_and_list(unlisted, ends, joined, its, places[:0], values[:0]) == 0
+    np.testing.assert_array_equal(unlisted, expected)
+    for outside in (0, 5, size - 1):
+        inside = values[:count][places[:count] & outside == 0]
+        assert chunk_kernels.least_listed(places[:count], values[:count], outside) == inside.min(initial=np.inf)
 
 
 def test_each_local_score_is_computed_once_if_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +156,7 @@ def test_families_without_a_table_have_its_bits(cap: int | None) -> None:
             if not high >> child & 1 and high.bit_count() <= table.max_parents:
                 with_child = large.log_determinants(high | 1 << child, bits)
                 start = high & (1 << child) - 1 | high >> 1 & -1 << child
-                ours = large.block_of_high(child, high, with_child, 0)
+                ours = large.block_of_high(child, high, with_child, large.log_determinants(high, bits))
                 assert_same_blocks(ours, table.block(range(child, child + 1), start, bits))
     parents = np.array([expand(int(c), j) for j, c in enumerate(masks_up_to(table.max_parents, 0, m - 1)[5 : 5 + m])])
     for attribute in ("ln_tau", "ln_det", "k"):
@@ -167,19 +211,54 @@ def test_the_estimate_grows_with_the_families() -> None:
     data = np.random.default_rng(6).normal(size=(100, 30))
     few, many = (estimate(data[:, :m], BIC(), threads=1) for m in (28, 30))
     assert 2 < many.seconds / few.seconds < 9
-    assert many.memory == (9 << 30) + (8 * 24 << 23) + (16 << 24) + (1 << 28)
-    assert str(many).endswith("11.8 to 20.4 GB.")
+    # totals, tables of 22 low and of 8 high children, log-determinants of 5 chunks, and what does not grow
+    assert many.memory == (8 << 30) + (8 * 22 << 21) + (8 * 8 << 22) + (8 * 5 << 22) + (1 << 28)
+    assert str(many).endswith("9.7 to 18.3 GB.")
 
 
 def test_memory_decides_what_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     need, lists = limits.memory(26)
     memory = psutil.virtual_memory()
+    monkeypatch.setattr(workspace, "kept", lambda: 0)
     for free, expected in ((need + 8, 4), (need + 3 * lists, lists)):
         monkeypatch.setattr(psutil, "virtual_memory", lambda free=free: memory._replace(available=free))
         assert limits.refuse_large(26) == expected
     monkeypatch.setattr(psutil, "virtual_memory", lambda: memory._replace(available=need - 1))
     with pytest.raises(MemoryError, match="m = 26 nodes needs"):
         limits.refuse_large(26)
+    monkeypatch.setattr(workspace, "kept", lambda: 2)  # is free for the search, too
+    assert limits.refuse_large(26) == 0
+
+
+def test_memory_is_left_to_the_next_search_unless_it_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspace, "MOST", 1 << 20)
+    monkeypatch.setattr(workspace, "_kept", np.empty(0))
+    with workspace.arrays((3, 1000), (5,)) as (a, b):
+        a[:], b[:] = 1.0, 2.0
+        assert (a == 1).all()
+        assert not np.shares_memory(a, b)
+        with workspace.arrays((3, 1000)) as (other,):  # at the same time: memory of its own
+            assert not np.shares_memory(a, other)
+    assert workspace.kept() == (3072 + 512) * 8
+    with workspace.arrays((1000,)) as (again,):
+        assert np.shares_memory(again, a)
+        assert workspace.kept() == 0
+    with pytest.raises(ZeroDivisionError), workspace.arrays((4000,)):
+        _ = 1 / 0
+    assert workspace.kept() == 4096 * 8  # what failed leaves its memory, too
+    with workspace.arrays((1 << 18,)):
+        pass
+    assert workspace.kept() == 0
+
+
+def test_searches_at_once_do_not_share_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks(monkeypatch, 6)
+    rng = np.random.default_rng(8)
+    many = [sample(rng, 60, 10)[1] for _ in range(12)]
+    alone = [learn(data, BIC(), rng=0, threads=1).score for data in many]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda data: learn(data, BIC(), rng=0, threads=1).score, many))
+    assert together == alone
 
 
 @pytest.mark.parametrize("scorer", [BIC(), RNML(), BGe()], ids=repr)
