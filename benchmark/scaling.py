@@ -48,9 +48,9 @@ def scale(study: Study, seconds: float, peer_seconds: float, say: Callable[[str]
     Returns
     -------
     DataFrame
-        One row for each program and m: seconds (the median of `runs`), stopped (the time limit, where it was met),
-        peak_gb, floor_seconds, score, off, note. `off` is the relative difference of the score to that of this
-        project; a note says why there is no score, or that it is not the same.
+        One row for each program and m: seconds (the median of `runs`), first_seconds (the first run, in fresh memory),
+        stopped (the time limit, where it was met), peak_gb, floor_seconds, score, off, note. `off` is the relative
+        difference of the score to that of this project; a note says why there is no score, or that it is not the same.
     """
     end = time.monotonic() + seconds
     data = {cell.m: draw_one(study, cell, 0)[1] for cell in sorted(study.design.cells())}
@@ -63,8 +63,9 @@ def scale(study: Study, seconds: float, peer_seconds: float, say: Callable[[str]
 
     def add(name: str, search: Search, m: int, limit: float) -> float | None:
         found = search(data[m], limit)
-        row: dict[str, Any] = {"m": m, "search": name, "seconds": found.seconds, "stopped": found.stopped}
+        row: dict[str, Any] = {"m": m, "search": name, "seconds": found.seconds, "first_seconds": found.first}
         row |= {
+            "stopped": found.stopped,
             "runs": found.runs,
             "peak_gb": found.peak_gb,
             "floor_seconds": floor[m],

@@ -8,8 +8,9 @@ from search import workspace
 
 # The table of all children is in memory up to this many nodes. For 23 it is a fifth faster than chunks in memory that
 # was used before, and takes two to three times as long in fresh memory; for 24 it is faster in neither. Above, chunks
-# have LOW low nodes at most: of 28 and 30 nodes 22, 23 and 24 take the same time, and 22 the least memory.
-WHOLE, LOW = 22, 22
+# have LOW low nodes at most. With 22, 28 nodes take a tenth less time, and two GB less; but data whose lists find no
+# room take half as much again.
+WHOLE, LOW = 22, 24
 # Chunks whose log-determinants are kept: a high child needs those of its chunk and of the one without it, which is
 # often one of the four before.
 CHUNKS = 5
@@ -60,7 +61,7 @@ def memory(m: int) -> tuple[int, int]:
     Examples
     --------
     >>> [round(sum(memory(m)) / 1e9, 1) for m in (22, 25, 28, 30)]
-    [0.7, 1.4, 5.3, 18.3]
+    [0.7, 1.4, 7.4, 20.5]
     """
     low = low_nodes(m)
     if low is None:

@@ -312,7 +312,7 @@ def test_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
         learn(data[:, 0], BIC())
     with pytest.raises(MemoryError, match="sets of 2\\^1500"):
         learn(np.ones((5, 1500)), BIC())
-    with pytest.raises(MemoryError, match=r"m = 40 nodes needs 8,193.3 GiB, and .* GiB are free"):
+    with pytest.raises(MemoryError, match=r"m = 40 nodes needs 8,196.4 GiB, and .* GiB are free"):
         learn(np.ones((50, 40)), BIC())
     free = psutil.virtual_memory()._replace(available=2**28)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)

@@ -211,9 +211,9 @@ def test_the_estimate_grows_with_the_families() -> None:
     data = np.random.default_rng(6).normal(size=(100, 30))
     few, many = (estimate(data[:, :m], BIC(), threads=1) for m in (28, 30))
     assert 2 < many.seconds / few.seconds < 9
-    # totals, tables of 22 low and of 8 high children, log-determinants of 5 chunks, and what does not grow
-    assert many.memory == (8 << 30) + (8 * 22 << 21) + (8 * 8 << 22) + (8 * 5 << 22) + (1 << 28)
-    assert str(many).endswith("9.7 to 18.3 GB.")
+    # totals, tables of 24 low and of 6 high children, log-determinants of 5 chunks, and what does not grow
+    assert many.memory == (8 << 30) + (8 * 24 << 23) + (8 * 6 << 24) + (8 * 5 << 24) + (1 << 28)
+    assert str(many).endswith("11.9 to 20.5 GB.")
 
 
 def test_memory_decides_what_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:

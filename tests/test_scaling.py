@@ -32,6 +32,8 @@ def test_the_command(tmp_path: Path) -> None:
     ours = table[table["search"] == "gaussbench, 1 thread"]
     assert list(ours["m"]) == [4, 5, 6]
     assert (ours["seconds"] > 0).all()
+    assert (ours["first_seconds"] > 0).all()
+    assert (ours["runs"] >= 3).all()
     assert (ours["peak_gb"] > 0.01).all()
     assert (table["off"] < 1e-6).all()
     assert ("causal-learn" in set(table["search"])) != ("causal-learn is not installed" in said)
@@ -125,7 +127,7 @@ def test_simy_is_asked_and_understood(tmp_path: Path, monkeypatch: pytest.Monkey
     data = np.random.default_rng(1).normal(size=(7, 2))
     found = peers._simy(data, 10)
     peers.has_simy.cache_clear()
-    assert (found.seconds, found.peak_gb) == (1.25, 0.15)
+    assert (found.seconds, found.first, found.peak_gb) == (1.25, 1.25, 0.15)
     assert found.adjacency is not None
     assert found.adjacency.tolist() == [[0, 1], [0, 0]]
     assert peers._simy(data[:5], 10).note == "R: not the data"
