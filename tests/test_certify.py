@@ -26,7 +26,7 @@ from scorers import (
     ZellnerG,
     certify,
 )
-from scorers.certify import _Network, _tables, is_upside_down
+from scorers.certify import _Networks, _tables, is_upside_down
 from scorers.families import Families, score_table
 from scorers.moments import Moments
 from tests.naive import SCORERS
@@ -92,14 +92,16 @@ def test_consistency_is_a_matter_of_the_limit(penalty: Callable[[Block], np.ndar
 def test_moments_that_are_drawn_are_those_of_data() -> None:
     """Means and variances over repetitions of the log-variances, correlations and means agree."""
     rng = np.random.default_rng(0)
-    network = _Network.draw(3, rng)
     n, times = 40, 4000
+    network = _Networks.draw(1, 3, rng)
+    repeated = _Networks(*(np.repeat(array, times, axis=0) for array in vars(network).values()))
 
     def summary(moments: Moments) -> np.ndarray:
-        return np.concatenate([moments.ln_variance, moments.offset, moments.correlation[np.triu_indices(3, k=1)]])
+        above = moments.correlation[..., *np.triu_indices(3, k=1)]
+        return np.concatenate([moments.ln_variance, moments.offset, above], axis=-1)
 
-    of_data = np.array([summary(Moments.of(network.sample(n, rng))) for _ in range(times)])
-    drawn = np.array([summary(network.sample_moments(n, rng)) for _ in range(times)])
+    of_data = np.array([summary(Moments.of(network.sample(0, n, rng))) for _ in range(times)])
+    drawn = summary(repeated.sample_moments(n, rng))
     error = np.sqrt((of_data.var(axis=0) + drawn.var(axis=0)) / times)
     assert (np.abs(of_data.mean(axis=0) - drawn.mean(axis=0)) < 4 * error).all()
     np.testing.assert_allclose(drawn.std(axis=0), of_data.std(axis=0), rtol=4 * (1 / times) ** 0.5 * 1.5)
@@ -128,19 +130,19 @@ def test_the_certificate_is_reproducible() -> None:
 
 def test_data_that_a_score_refuses_do_not_count() -> None:
     rng = np.random.default_rng(0)
-    moments = [_Network.draw(3, rng).sample_moments(100, rng) for _ in range(21)]
-    refused = {d for d, each in enumerate(moments) if each.ln_variance.min() < -1}
+    families = Families.of_moments(_Networks.draw(21, 3, rng).sample_moments(100, rng))
+    refused = {d for d in range(21) if families.moments.ln_variance[d].min() < -1}
 
     def picky(f: Block) -> np.ndarray:
         if f.ln_variance.min() < -1:
             raise ValueError("too quiet")
         return BIC()(f)
 
-    tables = _tables(picky, moments)
+    tables = _tables(picky, families)
     assert 3 < len(refused) < 18
     assert set(tables) == set(range(21)) - refused
     for d, table in tables.items():
-        assert np.array_equal(table, score_table(Families.of_moments(moments[d]), BIC()))
+        assert np.array_equal(table, score_table(families.at(d), BIC()))
 
     def picky_at_large_n(f: Block) -> np.ndarray:
         if f.n > 100_000:
