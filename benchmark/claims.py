@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from omegaconf import OmegaConf
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from benchmark.analyse import CELL, CONFIDENCE, MEASURES, holm, needed, p_value, pooled, wide
 
@@ -215,7 +215,7 @@ def _advantage(claim: Claim, trials: pd.DataFrame) -> Finding:
         verdict = "reproduced"
     else:
         verdict = "undecided"
-    half = t.isf(LEVEL / 2, freedom) * both
+    half = -stdtrit(freedom, LEVEL / 2) * both
     off = mean - printed
     words = (
         f"printed {printed:g} ± {printed_se:.2f} (its standard error); measured − printed {number(off)} "
@@ -226,7 +226,7 @@ def _advantage(claim: Claim, trials: pd.DataFrame) -> Finding:
         spread = se * sqrt(fewest)
         from_zero = float(needed(pd.Series([abs(mean)]), pd.Series([spread]), LEVEL)[0])
         # t² (spread²/N + printed_se²) = (mean − printed)², if the paper's own noise leaves anything to be seen
-        left = ((mean - printed) / t.isf(LEVEL / 2, freedom)) ** 2 - printed_se**2
+        left = ((mean - printed) / stdtrit(freedom, LEVEL / 2)) ** 2 - printed_se**2
         more = min(from_zero, np.ceil(spread**2 / left) if left > 0 else inf)
     return Finding(verdict, words, mean, float(row["low"]), float(row["high"]), int(fewest), more)
 
