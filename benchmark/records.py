@@ -77,7 +77,7 @@ Values = tuple[Any, ...]
 ENGINE = (
     *("scorers.base", "scorers.masks", "scorers.moments", "scorers.determinants", "scorers.families", "scorers.large"),
     *("scorers.network", "search.dags", "search.ties", "search.kernels", "search.large", "search.chunked", "search.dp"),
-    *("search.exhaustive", "search.chunk_kernels", "search.workspace"),
+    *("search.exhaustive", "search.chunk_kernels", "search.tie_kernels", "search.workspace"),
     *("benchmark.design", "benchmark.streams", "benchmark.generate", "benchmark.metrics", "benchmark.sortability"),
     "benchmark.trial",
 )

@@ -30,7 +30,7 @@ from scorers.families import BLOCK_BITS, Families
 from scorers.masks import masks_up_to
 from scorers.moments import Moments
 from scorers.network import families_of
-from search import kernels
+from search import tie_kernels
 from search.dags import count_dags, masks_of
 from search.dp import Optima, optima
 from search.exhaustive import ranks
@@ -232,8 +232,8 @@ def run_batches(batches: Sequence[tuple[Any, ...]]) -> list[tuple[int, dict[str,
 
 def kernels_are_compiled() -> bool:
     """Whether the kernels were compiled on this machine before: they are kept beside their source."""
-    cache = Path(str(kernels.solve.stats.cache_path))
-    return any(cache.glob("kernels.solve-*.nbi"))
+    cache = Path(str(tie_kernels.solve.stats.cache_path))
+    return any(cache.glob("tie_kernels.solve-*.nbi"))
 
 
 def load_kernels() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -139,22 +140,28 @@ def code_lengths(scorer: Scorer, f: Block) -> Array:
     """
     with np.errstate(all="ignore"):  # what is not finite is reported below, with its coordinates
         value = np.asarray(scorer(f))
-        if value.shape != f.shape or value.dtype.kind not in "fiu":
-            raise ValueError(
-                f"The score {scorer!r} must return real numbers of shape {f.shape}, one for each family of the block. "
-                f"Got {value.dtype} of shape {value.shape} instead."
-            )
-        value = value.astype(np.float64, copy=False)
-        if np.isfinite(value.sum()):  # only if all terms are
-            return value
-    wrong = ~np.isfinite(value)
-    if wrong.any():
-        where = _first(wrong)
+    if value.shape != f.shape or value.dtype.kind not in "fiu":
+        raise ValueError(
+            f"The score {scorer!r} must return real numbers of shape {f.shape}, one for each family of the block. "
+            f"Got {value.dtype} of shape {value.shape} instead."
+        )
+    value = value.astype(np.float64, copy=False)
+    if not all_finite(value.reshape(-1)):
+        where = _first(~np.isfinite(value))
         raise ValueError(
             f"The score {scorer!r} returned {value[where]} for {f.label(where)} "
             f"(n = {f.n}, τ̂ = {f.tau[where]:.6g}). A score must be finite for every family it is asked for."
         )
     return value
+
+
+@numba.njit(cache=True, nogil=True)
+def all_finite(x: Any) -> bool:
+    """Whether no number is infinite or NaN, in one pass."""
+    wrong = 0
+    for i in range(x.shape[0]):
+        wrong += not abs(x[i]) < np.inf
+    return wrong == 0
 
 
 def _first(wrong: npt.NDArray[np.bool_]) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from scorers.base import Array
+from scorers.base import Array, all_finite
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,8 +204,8 @@ def _matrix(data: Data) -> tuple[Array, tuple[str, ...]]:
 
 
 def _refuse_not_finite(values: Array, names: Sequence[str]) -> None:
-    finite = np.isfinite(values)
-    if not finite.all():
+    if not all_finite(values.reshape(-1)):
+        finite = np.isfinite(values)
         *data_set, j, row = (int(i) for i in np.argwhere(~finite)[0])
         raise ValueError(
             f"column {names[j]} has {np.count_nonzero(~finite[*data_set, j])} value(s) that are NaN or infinite, the "

@@ -6,7 +6,8 @@
 3. *Backtracking* from the set of all nodes.
 
 Nothing but scores is stored: the choices are found again while going back. The loops are in `search.kernels`; how
-many nodes are done in blocks and by threads is told in `search.large`, and within the memory in `search.chunked`.
+several tie rules share them is told in `search.tie_kernels`, how many nodes are done in blocks and by threads in
+`search.large`, and within the memory in `search.chunked`.
 """
 
 import logging
@@ -22,7 +23,7 @@ from scorers.large import LargeFamilies
 from scorers.masks import expand
 from scorers.moments import Data, Moments
 from scorers.network import checked_adjacency
-from search import kernels, limits
+from search import limits, tie_kernels
 from search.chunked import ChunkedSearch
 from search.large import Meter, Progress, WholeSearch, workers
 from search.ties import TOLERANCE, Ties, band_weights, edge_weights, score_size, shd_of_weights
@@ -241,7 +242,7 @@ def _few_nodes(families: Families, scorer: Scorer, weights: Array, tolerance: fl
     many = np.searchsorted(masks, (1 << families.max_parents) - 1)
     epsilon = tolerance * score_size(scores[..., 0], scores[..., many])
     parents, local = np.empty(weights.shape[:-1], dtype=np.int64), np.empty(weights.shape[:-1])
-    kernels.solve(
+    tie_kernels.solve(
         scores.reshape(-1, m, len(masks)),
         masks,
         weights.reshape(-1, rules, m, m),

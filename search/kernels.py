@@ -96,7 +96,7 @@ def place_child(scores: Any, masks: Any, weights: Any, start: int, join: bool, x
             x[:] = np.inf
         for i in range(masks.shape[0]):
             c = masks[i] - start
-            x[c] = smaller(scores[i] + (low[c & (size - 1)] + high[c // size]), x[c])
+            x[c] = smaller(scores[i] + (low[c & (size - 1)] + high[c >> bits]), x[c])
 
 
 @numba.njit(inline="always")
@@ -233,29 +233,3 @@ def backtrack(best: Any, total: Any, parents: Any) -> None:
                 c ^= 1 << b
         low = (1 << j) - 1
         parents[j] = (c & low) | ((c & ~low) << 1)
-
-
-@numba.njit(cache=True, nogil=True)
-def solve(scores: Any, masks: Any, weights: Any, epsilon: Any, parents: Any, local: Any) -> None:
-    """parents[d, r] = the best network's parent masks, for each data set's scores[d] and tie weights[d, r].
-
-    scores[d, j, i] belongs to child j with the compressed mask masks[i]; the edge i → j adds to it
-    epsilon[d] · weights[d, r, i, j]. local[d, r, j] = the score of child j, without that.
-    """
-    m = scores.shape[1]
-    best = np.empty((m, 1 << (m - 1)))
-    total = np.empty(1 << m)
-    of_child = np.empty(m - 1)  # the weights of a child's edges, by the bits of its compressed masks
-    for d in range(parents.shape[0]):
-        for r in range(parents.shape[1]):
-            for j in range(m):
-                for b in range(m - 1):
-                    of_child[b] = epsilon[d] * weights[d, r, b + (b >= j), j]
-                place_child(scores[d, j], masks, of_child, 0, False, best[j])
-                minimise_child(best[j])
-            total[:] = np.inf
-            total[0] = 0.0
-            sinks(best, total, 0, 1 << m)
-            backtrack(best, total, parents[d, r])
-            for j in range(m):
-                local[d, r, j] = scores[d, j, np.searchsorted(masks, compress(parents[d, r, j], j))]
