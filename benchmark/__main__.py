@@ -117,9 +117,8 @@ def whole() -> None:
 
         for child in psutil.Process().children(recursive=True):  # workers, which may be starting only now
             with suppress(psutil.NoSuchProcess):
-                if not any(
-                    "resource_tracker" in word for word in child.cmdline()
-                ):  # these tidy up and end by themselves
+                # those that tidy up end by themselves; the name alone is also in an option of all the others
+                if not any("resource_tracker import" in word for word in child.cmdline()):
                     child.kill()
         os._exit(130)  # without waiting for the threads that served them
 

@@ -12,15 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from os import cpu_count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmark.workers import FORKS, start_early
+from benchmark.aside import aside
 from scorers import BIC
 from scorers.base import Array, IntArray
 from search import learn
@@ -112,31 +110,16 @@ def has_simy() -> bool:
 
 def alone(task: Callable[[Array], Searched], data: Array, limit: float) -> Searched:
     """Do a search in a process of its own, which is ended after `limit` seconds."""
-    if FORKS:
-        start_early()  # processes are forked from a server that has imported everything
-    context = get_context("forkserver") if FORKS else get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_send, args=(there, task, data))
-    process.start()
-    there.close()
-    try:
-        if not here.poll(limit):
+    with aside(task, data) as result:
+        try:
+            found: Searched = result(limit)
+        except TimeoutError:
             return _stopped(limit)
-        found: Searched = here.recv()
+        except ChildProcessError as error:
+            return Searched(note=str(error))
+        except Exception as error:  # whatever a program raises is what it has to say
+            return Searched(note=f"{type(error).__name__}: {error}")
         return found
-    except EOFError:
-        return Searched(note="its process ended: the system was out of memory, or a crash in compiled code")
-    finally:
-        process.kill()
-        process.join()
-
-
-def _send(there: Connection, task: Callable[[Array], Searched], data: Array) -> None:
-    try:
-        found = task(data)
-    except Exception as error:  # whatever a program raises is what it has to say
-        found = Searched(note=f"{type(error).__name__}: {error}")
-    there.send(found)
 
 
 def _stopped(limit: float) -> Searched:

@@ -17,6 +17,9 @@ from benchmark.figures import Drawn, write_figure
 from benchmark.records import write_whole
 from benchmark.tables import NamedTable
 
+# A figure for a template: its name, caption, width in pixels, and SVG in base64.
+Picture = tuple[str, str, int, str]
+
 
 def write_page(
     folder: Path,
@@ -66,8 +69,8 @@ def templates() -> Environment:
     return found
 
 
-def pictures(folder: Path, figures: Mapping[str, Drawn]) -> list[tuple[str, str, int, str]]:
-    """Write figures; return for the template their names, captions, widths in pixels and SVG in base64."""
+def pictures(folder: Path, figures: Mapping[str, Drawn]) -> list[Picture]:
+    """Write figures; return them for the template."""
     found = []
     for name, each in figures.items():
         write_figure(each.figure, folder / "figures" / name)

@@ -9,7 +9,7 @@ import inspect
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from benchmark import claims as rules
 from benchmark.analyse import CELL, MEASURES, compare, differences, pooled, wide
 from benchmark.claims import VERDICTS, Judged, judge, label, ledger, load_claims, number
 from benchmark.figures import figures_of
-from benchmark.plain_report import pictures, studies, templates
+from benchmark.plain_report import Picture, pictures, studies, templates
 from benchmark.records import write_whole
 from benchmark.tables import NamedTable, tables_of, write_table
 
@@ -35,13 +35,14 @@ def write_analysis(
     settings: Mapping[str, Any],
     claims: Path,
     certificates: Mapping[str, pd.DataFrame | str],
+    figures: Callable[[], Sequence[Picture]],
 ) -> dict[str, NamedTable]:
-    """Write tables, figures, the ledger of claims and the report to a results folder.
+    """Write tables, the ledger of claims and the report to a results folder.
 
     Parameters
     ----------
     folder : Path
-        Where `tables/`, `figures/` and `report.html` go.
+        Where `tables/` and `report.html` go.
     records : DataFrame
         One row for each trial and score.
     manifest : mapping
@@ -52,6 +53,8 @@ def write_analysis(
         The file of claims.
     certificates : mapping
         By score, its certificate or why there is none.
+    figures : callable
+        Returns what `draw_figures` does, which may have to be waited for.
 
     Returns
     -------
@@ -65,10 +68,14 @@ def write_analysis(
     judged = judge(load_claims(claims), records, measured)
     write_table(ledger(judged), folder / "tables" / "claims")
     write_whole(folder / "tables" / "claims.json", json.dumps(_as_json(judged), indent=1, allow_nan=False).encode())
-    figures = pictures(folder, figures_of(records, settings))
-    html = page(records, manifest, settings, tables, judged, certificates, figures)
+    html = page(records, manifest, settings, tables, judged, certificates, figures())
     write_whole(folder / "report.html", html.encode())
     return tables
+
+
+def draw_figures(folder: Path, records: Path, settings: Mapping[str, Any]) -> list[Picture]:
+    """Draw the figures of a file of records to a results folder, and return them for `write_analysis`."""
+    return pictures(folder, figures_of(pd.read_parquet(records), settings))
 
 
 def page(
@@ -78,7 +85,7 @@ def page(
     tables: Mapping[str, NamedTable],
     judged: Sequence[Judged],
     certificates: Mapping[str, pd.DataFrame | str],
-    figures: Sequence[tuple[str, str, int, str]],
+    figures: Sequence[Picture],
 ) -> str:
     """The report as HTML."""
     environment = templates()

@@ -121,7 +121,9 @@ class Experiment:
                 f"{self.records} is not a Parquet file: run with stages=[run,analyse]. {error}"
             ) from error
         manifest = json.loads(self.manifest.read_text())
-        for table in self._analysis(records, manifest).values():
+        with console.status("Analysis: tables, figures, report"):
+            tables = self._analysis(records, manifest)
+        for table in tables.values():
             if table.short is not None:
                 shown = Table(*(str(key) for key in table.short.columns), title=table.title)
                 for row in table.short.itertuples(index=False):
@@ -148,18 +150,22 @@ class Experiment:
                 from benchmark.readings import write_readings
 
                 return write_readings(self.folder, records, manifest, CLAIMS)
+        from benchmark.aside import aside
         from benchmark.certificates import certificate
-        from benchmark.report import write_analysis
+        from benchmark.report import draw_figures, write_analysis
 
         configs = self._configs()
         store = Path(self.config.results_dir) / ".store"
-        certificates = {
-            name: certificate(store, configs[name], scorer)
-            for name, scorer in self.scorers.items()
-            if not isinstance(scorer, Baseline)
-            and manifest["scorers"].get(name) == configs[name]  # what made the records
-        }
-        return write_analysis(self.folder, records, manifest, settings, CLAIMS, certificates)
+        with aside(draw_figures, self.folder, self.records, settings) as drawn:  # takes as long as all the rest
+            certificates = {
+                name: certificate(store, configs[name], scorer)
+                for name, scorer in self.scorers.items()
+                if not isinstance(scorer, Baseline)
+                and manifest["scorers"].get(name) == configs[name]  # what made the records
+            }
+            return write_analysis(
+                self.folder, records, manifest, settings, CLAIMS, certificates, figures=lambda: drawn(None)
+            )
 
     def certify(self, console: Console) -> bool:
         """Show what each score is, measured; return whether all could be."""

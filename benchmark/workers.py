@@ -8,6 +8,7 @@ started before anything else, and is then ready when the config has been read.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -130,9 +131,12 @@ def start_early() -> None:
             sys.warnoptions.append(QUIET)
         before = {name: os.environ.get(name) for name in THREADS}
         os.environ.update(dict.fromkeys(THREADS, "1"))
+        # what is started ignores Ctrl-C, too: that is for this process, which ends it
+        interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             forkserver.ensure_running()
         finally:
+            signal.signal(signal.SIGINT, interrupt)
             for name, value in before.items():
                 os.environ.pop(name)
                 if value is not None:

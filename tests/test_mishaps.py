@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -67,6 +68,32 @@ def test_a_stopped_run_leaves_no_process_behind(tmp_path: Path, how: signal.Sign
     assert not list(Path("/dev/shm").glob(f"joblib_memmapping_folder_{process.pid}_*"))
     said = (tmp_path / "log").read_text()
     assert said == ("" if how == signal.SIGKILL else STOPPED)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_analysis_leaves_no_process_behind(tmp_path: Path, undisturbed: Path, how: signal.Signals) -> None:
+    shutil.copytree(undisturbed / "smoke", tmp_path / "smoke")
+    analysis = command("+experiment=smoke", "stages=[analyse]", f"results_dir={tmp_path}")
+    with started(tmp_path / "log", analysis) as process:
+        until(lambda: loky_workers(process), process)  # the process that draws
+        children = psutil.Process(process.pid).children(recursive=True)
+        os.kill(process.pid, how)
+        process.wait()
+        until(lambda: not any(child.is_running() and child.status() != "zombie" for child in children))
+    assert (tmp_path / "log").read_text() == ("" if how == signal.SIGKILL else STOPPED)
+    assert not (tmp_path / "smoke" / "report.html").exists()
+
+
+def test_the_process_that_draws_is_killed(tmp_path: Path, undisturbed: Path) -> None:
+    shutil.copytree(undisturbed / "smoke", tmp_path / "smoke")
+    analysis = command("+experiment=smoke", "stages=[analyse]", f"results_dir={tmp_path}")
+    with started(tmp_path / "log", analysis) as process:
+        until(lambda: loky_workers(process), process)
+        loky_workers(process)[0].kill()
+        assert process.wait() == 1
+    assert (tmp_path / "log").read_text().startswith("draw_figures did not return: its process ended: the system was")
+    do("+experiment=smoke", "stages=[analyse]", f"results_dir={tmp_path}")
+    assert (tmp_path / "smoke" / "report.html").exists()
 
 
 @pytest.fixture(scope="module")

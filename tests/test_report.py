@@ -15,7 +15,7 @@ import pytest
 
 from benchmark.__main__ import CONF
 from benchmark.certificates import certificate
-from benchmark.report import gaps, write_analysis
+from benchmark.report import draw_figures, gaps, write_analysis
 from scorers import BIC
 from tests.synthetic import RANK_CELLS, SHD_CELLS, Cell, draw, manifest
 
@@ -31,7 +31,11 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 
 def report(folder: Path, records: pd.DataFrame, made: dict[str, Any], certificates: Any = None) -> str:
-    write_analysis(folder, records, made, SETTINGS, CLAIMS, certificates or {})
+    records.to_parquet(folder / "records.parquet")
+    write_analysis(
+        *(folder, records, made, SETTINGS, CLAIMS, certificates or {}),
+        figures=lambda: draw_figures(folder, folder / "records.parquet", SETTINGS),
+    )
     return (folder / "report.html").read_text()
 
 
